@@ -13,7 +13,7 @@ from mpmath import mp
 import catena as ct
 import harness
 from catena.kernels import views
-from catena.systems.linkage.joint_form import charts, loop_newton, loop_slopes, twist_slopes
+from catena.systems.linkage.joint_form import charts, loop_newton, loop_slopes
 from catena.systems.linkage.joint_form.form import packed
 from catena.systems.linkage.joint_form.layout import layout_of
 from catena.systems.linkage.joint_form.motion import Data, Link
@@ -186,7 +186,7 @@ def unstretched(at, base, out):
     ("module", "name", "twin", "made"),
     [
         (loop_slopes, "change_gap", still_arms, "bars"),
-        (twist_slopes, "change_closing_twists", still_twist, "torsion that closes"),
+        (loop_slopes, "change_closing_twists", still_twist, "torsion that closes"),
         (loop_slopes, "change_pitch", still_pitch, "Screw"),
         pytest.param(loop_slopes, "change_angle", still_angle, "Screw", marks=pytest.mark.slow),
         pytest.param(loop_slopes, "change_sweep", still_sweep, "Screw", marks=pytest.mark.slow),

@@ -184,17 +184,13 @@ def read_chart(z, par):
     """par.tree_chart from the flags in z."""
     first = par.tree_places[Place.CHART]
     rows = par.tree_rows.shape[0]
-    rank = 0
-    for r in range(rows):
-        if z[first + r] == 1.0:
-            rank += 1
-            par.tree_chart[rank] = r
-    par.tree_chart[0] = rank
-    taken = rank
-    for c in range(par.tree_rates.shape[0]):
-        if z[first + rows + c] == 1.0:
+    taken = 0
+    par.tree_chart[0] = 0
+    for k in range(rows + par.tree_rates.shape[0]):
+        if z[first + k] == 1.0:
             taken += 1
-            par.tree_chart[taken] = c
+            par.tree_chart[taken] = k if k < rows else k - rows
+            par.tree_chart[0] += 1 if k < rows else 0
 
 
 def write_chart(rank, z, par):
@@ -219,8 +215,7 @@ def correct(y, par):
     for i in range(rank):
         r = par.tree_chart[1 + i]
         row = par.tree_gradients[r]
-        write_row(y, r, par, row)
-        write_slope(r, row, par)
+        write_slope(y, r, par)
         for j in range(rank):
             t[i * width + j] = par.tree_slopes[r, par.tree_chart[1 + rank + j]]
         t[i * width + rank] = -along_row(r, row, Node.VELOCITY, par) / par.tree_units[r]
@@ -268,12 +263,13 @@ def write_slopes(y, par):
     """All rows at y, and their slopes."""
     place_nodes(y, par)
     for r in range(par.tree_rows.shape[0]):
-        write_row(y, r, par, par.tree_gradients[r])
-        write_slope(r, par.tree_gradients[r], par)
+        write_slope(y, r, par)
 
 
-def write_slope(r, row, par):
-    """par.tree_slopes[r]: derivatives of a row by the coordinates of the loops, without units; its wrenches go inward along the tree."""
+def write_slope(y, r, par):
+    """Row r, and par.tree_slopes[r], its derivatives by the coordinates of the loops, without units: its wrenches go inward along the tree."""
+    row = par.tree_gradients[r]
+    write_row(y, r, par, row)
     slope = par.tree_slopes[r]
     clear(slope, 0, slope.shape[0])
     joint = par.tree_joints[par.tree_rows[r, Condition.JOINT]]
@@ -309,7 +305,6 @@ def choose_chart(par):
     rows = par.tree_slopes.shape[0]
     columns = par.tree_slopes.shape[1]
     for i in range(rows):
-        for j in range(columns):
-            par.tree_matrix[i * columns + j] = par.tree_slopes[i, j]
+        copy(par.tree_slopes[i], 0, par.tree_matrix, i * columns, columns)
     rank, least, size, _ = reduce(par.tree_matrix, rows, columns, par.tree_order, DEPENDENT)
     return rank, least, size

@@ -34,10 +34,8 @@ from . import kernels as kernels
 from . import loop_newton as loop_newton
 from . import loop_slopes as loop_slopes
 from . import loops as loops
-from . import motion as motion
 from . import newton as newton
 from . import slopes as slopes
-from . import twist_slopes as twist_slopes
 from .closing import close_start
 from .layout import Layout, layout_of
 from .motion import BALL, TRANSLATION, Link, Node, Place, joint_at, number_at, place_nodes, store6, time_of
@@ -77,7 +75,8 @@ def write_directors(z, moments, par):
             d[13 * n + 4 * j + k] = z[image + k] if image >= 0 else 0.0
         angle = number_at(z, joint[forces.JointPlace.ANGLE])
         if has_drives():
-            angle = prescribed_angle(joint, angle, par)
+            driven = joint[forces.JointPlace.DRIVEN]
+            angle = par.signal[driven, Signal.VALUE] if driven >= 0 else angle
         d[13 * n + 4 * joints + j] = angle
         d[13 * n + 5 * joints + j] = number_at(z, joint[forces.JointPlace.SHIFT])
     last = time_place(par)
@@ -85,12 +84,6 @@ def write_directors(z, moments, par):
     work = par.tree_places[Place.WORK]
     for k in range(2):
         d[last + 1 + k] = z[work + k] if work >= 0 else 0.0
-
-
-def prescribed_angle(joint, angle, par):
-    """The angle of a joint, or the one that is prescribed."""
-    driven = joint[forces.JointPlace.DRIVEN]
-    return par.signal[driven, Signal.VALUE] if driven >= 0 else angle
 
 
 def publish_articulated(z, par, row):
@@ -194,8 +187,8 @@ def _of_loops() -> dict[Slot, Filling]:
         kernels.hold_loops: loops.respond_with_loops,
         forces.twist_closure: loops.twist_about_axis,
         slopes.respond_to_change: loop_slopes.respond_in_loops,
-        force_slopes.note_twist: twist_slopes.note_closing_twist,
-        force_slopes.change_twists: twist_slopes.change_closing_twists,
+        force_slopes.note_twist: loop_slopes.note_closing_twist,
+        force_slopes.change_twists: loop_slopes.change_closing_twists,
     }
 
 

@@ -69,22 +69,25 @@ def split_rates(par):
         par.newton_rates[d + j, Rate.CHART] = par.newton_rows[rate[LoopRate.NODE]] + rate[LoopRate.NUMBER]
     d = 0
     for k in range(f):
-        free = True
-        for j in range(f - rank, f):
-            free = free and par.newton_rates[j, Rate.CHART] != k
-        if free:
+        if not is_solved(k, par):
             par.newton_rates[d, Rate.CHART] = k
             d += 1
 
 
+def is_solved(k, par):
+    """Whether rate k is solved for."""
+    f = par.newton_tangent.shape[1]
+    found = False
+    for j in range(f - par.tree_chart[0], f):
+        found = found or par.newton_rates[j, Rate.CHART] == k
+    return found
+
+
 def is_stretched(i, par):
     """Whether node i is a ball that keeps the length of its quaternion: none of its rates is solved for."""
-    f = par.newton_tangent.shape[1]
     first = par.newton_rows[i]
-    free = par.tree_links[i, Link.KIND] == BALL
-    for j in range(f - par.tree_chart[0], f):
-        free = free and not first <= par.newton_rates[j, Rate.CHART] < first + 3
-    return free
+    solved = is_solved(first, par) or is_solved(first + 1, par) or is_solved(first + 2, par)
+    return par.tree_links[i, Link.KIND] == BALL and not solved
 
 
 def reduce_rows(par):

@@ -191,7 +191,9 @@ def respond_with_loops(z, par):
         row = par.tree_gradients[kept[i]]
         write_row(z, kept[i], par, row)
         b[i] = -(row[Row.GAMMA] + along_row(kept[i], row, Node.XDOT, par))
-    put_forces_aside(par)
+    for i in range(par.tree_links.shape[0]):
+        copy(par.tree_nodes[i], Node.APPLIED, par.tree_applied[i], 0, ACTING)
+        clear(par.tree_nodes[i], Node.APPLIED, ACTING)
     for i in range(count):
         row = par.tree_gradients[kept[i]]
         pull_along(kept[i], row, 1.0, par)
@@ -207,13 +209,6 @@ def respond_with_loops(z, par):
         par.tree_gradients[kept[i], Row.MULTIPLIER] = b[i]
         pull_along(kept[i], par.tree_gradients[kept[i]], b[i], par)
     respond(par, 1.0)
-
-
-def put_forces_aside(par):
-    """Keep the forces on the nodes while unit multipliers act."""
-    for i in range(par.tree_links.shape[0]):
-        copy(par.tree_nodes[i], Node.APPLIED, par.tree_applied[i], 0, ACTING)
-        clear(par.tree_nodes[i], Node.APPLIED, ACTING)
 
 
 def twist_about_axis(k, torque, par):

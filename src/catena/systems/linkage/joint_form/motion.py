@@ -21,7 +21,6 @@ from ....geometry.vectors import (
     store9,
     subtract,
     times,
-    unit,
 )
 from ....kernels import elementary as math
 from ....kernels.marks import Record, within
@@ -155,23 +154,13 @@ def place_nodes(z, par):
         link, n, above = joint_at(i, par)
         data = par.tree_data[i]
         if link[Link.KIND] == TRANSLATION:
-            place_translation(z, link, n)
+            # massless, along the axes of space: all else stays as `tables` has it
+            store3(n, Node.POSITION, load3(z, link[Link.COORDINATE]))
+            store3(n, Node.VELOCITY, load3(z, link[Link.RATE]))
         elif link[Link.KIND] == BALL:
             place_ball(z, link, data, n, above)
         else:
             place_single(z, link, data, n, above, par)
-
-
-def place_translation(z, link, n):
-    """A massless node that moves along the axes of space."""
-    store3(n, Node.POSITION, load3(z, link[Link.COORDINATE]))
-    store3(n, Node.VELOCITY, load3(z, link[Link.RATE]))
-    store3(n, Node.SPIN, ZERO)
-    store3(n, Node.ARM, ZERO)
-    store6(n, Node.C, ZERO, ZERO)
-    for k in range(3):
-        store6(n, Node.S + 6 * k, unit(k), ZERO)
-    orient(n, (1.0, 0.0, 0.0, 0.0))
 
 
 def place_ball(z, link, data, n, above):
@@ -198,14 +187,6 @@ def set_motion(n, above, p, b, w):
     store6(n, Node.C, subtract(cross(o, f), cross(w, g)), ZERO)
 
 
-def prescribed(link, x, rate, par):
-    """Coordinate, rate and acceleration of a node that is driven; of others the first two as they are."""
-    if link[Link.DRIVEN] < 0:
-        return x, rate, 0.0
-    row = par.signal[link[Link.DRIVEN]]
-    return row[Signal.VALUE], row[Signal.SLOPE], row[Signal.CURVATURE]
-
-
 def place_single(z, link, data, n, above, par):
     """A hinge, a slide, a screw or a weld: turn * x about the axis, advance * x along it."""
     x = 0.0
@@ -214,8 +195,10 @@ def place_single(z, link, data, n, above, par):
         x = z[link[Link.COORDINATE]]
         rate = z[link[Link.RATE]]
     push = 0.0
-    if has_drives():
-        x, rate, push = prescribed(link, x, rate, par)
+    if has_drives() and link[Link.DRIVEN] >= 0:
+        x = par.signal[link[Link.DRIVEN], Signal.VALUE]
+        rate = par.signal[link[Link.DRIVEN], Signal.SLOPE]
+        push = par.signal[link[Link.DRIVEN], Signal.CURVATURE]
     turn = data[Data.TURN]
     advance = data[Data.ADVANCE]
     half = 0.5 * turn * x

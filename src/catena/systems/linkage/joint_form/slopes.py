@@ -96,14 +96,14 @@ def find_slopes(z, par):
             for which in range(2):
                 change_all(j, k, 1.0 - which, 1.0 * which, par)
                 respond_to_change(z, par.newton_rows[j] + k, which, par)
-                write_column(par.newton_rows[j] + k, par, par.newton_slopes[which])
+                write_column(par.newton_rows[j] + k, Node.UDOT, 1.0, par, par.newton_slopes[which])
 
 
-def write_column(at, par, out):
-    """udot of all nodes into a column."""
+def write_column(column, at, sign, par, out):
+    """What stands at a place of all nodes, a number for each rate, into a column."""
     for i in range(1, par.tree_links.shape[0]):
         for k in range(par.tree_links[i, Link.RATES]):
-            out[par.newton_rows[i] + k, at] = par.tree_nodes[i, Node.UDOT + k]
+            out[par.newton_rows[i] + k, column] = sign * par.tree_nodes[i, at + k]
 
 
 def note_base(z, par):
@@ -123,8 +123,9 @@ def note_base(z, par):
         store3(base, Base.MOMENT, moment)
         copy(z, link[Link.RATE], base, Base.RATES, link[Link.RATES])
         copy(n, Node.UDOT, base, Base.GAINS, link[Link.RATES])
-        if has_drives():
-            note_drive(link, base, par)
+        if has_drives() and link[Link.DRIVEN] >= 0:
+            base[Base.RATES] = par.signal[link[Link.DRIVEN], Signal.SLOPE]
+            base[Base.GAINS] = par.signal[link[Link.DRIVEN], Signal.CURVATURE]
         if link[Link.KIND] == BALL:
             copy(z, link[Link.COORDINATE], base, Base.COORDINATES, 4)
         clear(base, Base.STIFFNESS, Base.WIDTH - Base.STIFFNESS)
@@ -135,13 +136,6 @@ def own_wrench(n, data):
     force = add(load3(n, Node.APPLIED), scaled(data[Data.MASS], load3(n, Node.XDOT)))
     torque = inertia_times(load9(n, Node.AXES), data, load3(n, Node.XDOT + 3))
     return force, add(load3(n, Node.APPLIED + 3), torque)
-
-
-def note_drive(link, base, par):
-    """Rate and acceleration of a node that is driven."""
-    if link[Link.DRIVEN] >= 0:
-        base[Base.RATES] = par.signal[link[Link.DRIVEN], Signal.SLOPE]
-        base[Base.GAINS] = par.signal[link[Link.DRIVEN], Signal.CURVATURE]
 
 
 def inertia_times(q, data, v):
@@ -174,12 +168,8 @@ def change_all(j, k, moved, quickened, par):
         change_own_force(par.tree_nodes[i], par.tree_data[i], par.tree_base[i], par.tree_change[i])
     change_forces(par)
     for i in range(j, par.tree_links.shape[0]):
-        link = par.tree_links[i]
-        if link[Link.KIND] != TRANSLATION:
-            turned = load3(par.tree_change[link[Link.PARENT]], Change.TURN)
-            base = par.tree_base[i]
-            arm = change_joint(link[Link.KIND], par.tree_nodes[i], par.tree_data[i], base, par.tree_change[i], turned)
-            add3(par.tree_nodes[link[Link.PARENT]], Node.APPLIED + 3, cross(arm, load3(base, Base.FORCE)))
+        if par.tree_links[i, Link.KIND] != TRANSLATION:
+            change_joint(i, par)
     if par.tree_links[j, Link.KIND] == SINGLE:
         base = par.tree_base[j]
         par.tree_nodes[j, Node.TAU] -= moved * base[Base.STIFFNESS] + quickened * base[Base.DAMPING]
@@ -286,18 +276,24 @@ def change_own_force(n, data, base, change):
     store3(n, Node.APPLIED + 3, subtract(torque, times(load9(base, Base.LOADED), phi)))
 
 
-def change_joint(kind, n, data, base, change, turn_above):
-    """-dS^T F to TAU, with the moment about the joint, m - b x f; returns the change of the arm, for dX^T F."""
+def change_joint(i, par):
+    """-dS^T F to TAU, with the moment about the joint, m - b x f; dX^T F to the parent."""
+    link, n, above = joint_at(i, par)
+    data = par.tree_data[i]
+    base = par.tree_base[i]
+    change = par.tree_change[i]
     force = load3(base, Base.FORCE)
     arm = load3(change, Change.PARENT_ARM)
     db = load3(change, Change.CHILD_ARM)
     lost = cross(db, force)
     about = subtract(load3(base, Base.MOMENT), cross(load3(base, Base.CHILD_ARM), force))
-    if kind == BALL:
+    if link[Link.KIND] == BALL:
         own = transposed_times(load9(n, Node.AXES), subtract(cross(about, load3(change, Change.TURN)), lost))
         for k in range(3):
             n[Node.TAU + k] -= (1.0 - data[Data.HELD + k]) * own[k]
-        return arm
-    pull = add(scaled(data[Data.ADVANCE], force), scaled(data[Data.TURN], about))
-    n[Node.TAU] -= dot(load3(base, Base.AXIS), subtract(cross(pull, turn_above), scaled(data[Data.TURN], lost)))
-    return subtract(arm, db)
+    else:
+        turned = load3(par.tree_change[link[Link.PARENT]], Change.TURN)
+        pull = add(scaled(data[Data.ADVANCE], force), scaled(data[Data.TURN], about))
+        n[Node.TAU] -= dot(load3(base, Base.AXIS), subtract(cross(pull, turned), scaled(data[Data.TURN], lost)))
+        arm = subtract(arm, db)
+    add3(above, Node.APPLIED + 3, cross(arm, force))

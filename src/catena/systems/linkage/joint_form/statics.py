@@ -15,7 +15,7 @@ from .kernels import accelerate, apply_forces, begin_bias, gather_drive, hand_bi
 from .loop_slopes import change_row
 from .loops import Row, pull_along, write_row
 from .motion import Link, Node, clear, copy, place_nodes
-from .slopes import change_all, gather_wrenches, note_base, note_forces
+from .slopes import change_all, gather_wrenches, note_base, note_forces, write_column
 
 
 @optional
@@ -69,9 +69,7 @@ def fill_matrices(z, par, out):
                 change_all(j, k, 1.0 - which, 1.0 * which, par)
                 change_rows(z, par)
                 gather_push(par)
-                for i in range(1, par.tree_links.shape[0]):
-                    for l in range(par.tree_links[i, Link.RATES]):
-                        out[which, par.newton_rows[i] + l, par.newton_rows[j] + k] = -par.tree_nodes[i, Node.E + l]
+                write_column(par.newton_rows[j] + k, Node.E, -1.0, par, out[which])
 
 
 def gather_push(par):

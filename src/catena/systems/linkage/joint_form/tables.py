@@ -20,8 +20,8 @@ from . import motion as motion
 from . import slopes as slopes
 from .force_slopes import Tie
 from .layout import Layout, layout_of
+from .loop_slopes import Twist
 from .nodes import ZERO, Node
-from .twist_slopes import Twist
 
 if TYPE_CHECKING:
     from ..linkage import Linkage
@@ -41,8 +41,10 @@ def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     n, joints = linkage.count, len(linkage.joints)
     rates = [node.rates for node in layout.nodes]
     scratch = np.zeros((len(layout.nodes), motion.Node.WIDTH))
-    scratch[0, motion.Node.ORIENTATION] = 1.0
-    scratch[0, motion.Node.AXES : motion.Node.AXES + 9] = np.eye(3).ravel()
+    # what never changes for the ground, and for what moves along the axes of space
+    scratch[:, motion.Node.ORIENTATION] = 1.0
+    scratch[:, motion.Node.AXES : motion.Node.AXES + 9] = np.eye(3).ravel()
+    scratch[:, motion.Node.S : motion.Node.S + 18] = np.eye(3, 6).ravel()
     of_loops = _charts(linkage, layout)
     moments = np.array([body.moments for body in linkage.bodies], dtype=float)
     parameters = {
