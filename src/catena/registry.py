@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields
 from functools import cache
 from pkgutil import walk_packages
 from typing import Any, Generic, TypeVar
 
-from .errors import CatenaError, CatenaWarning, InputError, nearest
+from .errors import CatenaError, CatenaWarning, InputError, nearest, unknown_word
 from .text.controls import escape_controls
 
 
@@ -74,6 +75,19 @@ class Registry(Generic[Kind]):
                 do=self._do or f"choose one of {', '.join(known)}",
             )  # fmt: skip
         return self._kinds[name]
+
+    def described(self, given: Mapping[str, Any]) -> tuple[Kind, dict[str, Any]]:
+        """The dataclass that `describe` (or a case) names by given["kind"], and the rest as its arguments: none unknown, none missing."""
+        arguments = dict(given)
+        kind = self.find(arguments.pop("kind", None))
+        known = {field.name: field for field in fields(kind) if field.init}
+        for name in arguments:
+            if name not in known:
+                raise unknown_word(f"{kind.__name__} has no {name!r}", name, known, f"{self.what}.{name}")
+        for name, field in known.items():
+            if name not in arguments and field.default is MISSING and field.default_factory is MISSING:
+                raise InputError(f"{kind.__name__} needs {name}", where=f"{self.what}.{name}", do="add it")
+        return kind, arguments
 
     def __iter__(self) -> Iterator[Kind]:
         """All kinds, those of installed packages last. The order does not depend on what was imported first."""

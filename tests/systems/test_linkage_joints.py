@@ -17,7 +17,7 @@ import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
-from catena.systems.linkage.joints import JOINTS, Turned, from_description
+from catena.systems.linkage.joints import JOINTS, Turned, joint_from
 from linked import ANGULAR, KINDS, SPRING, difference, independent_motion, two_bodies
 from uncompiled import simulate
 
@@ -226,4 +226,4 @@ def test_a_joint_made_from_its_description_is_the_same_to_the_last_bit(kind: Any
         if issubclass(kind, Turned):
             given["image"] = rotations.normalise(random.normal(size=4))
         joint = kind(-1, 0, **given)
-        assert from_description(json.loads(json.dumps(joint.describe())), JOINTS) == joint
+        assert joint_from(json.loads(json.dumps(joint.describe()))) == joint

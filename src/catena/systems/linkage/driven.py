@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..sampled import GivenInTime, InTime, in_time
-from .joint_forces import FORCES, Prescribed, check_joint
+from .declared import takes
+from .joint_forces import FORCES, Prescribed
 
 
 @FORCES.register
@@ -30,11 +31,7 @@ class Driven(Prescribed):
     [2.005]
     """
 
-    path: GivenInTime = 0.0
-
-    def __post_init__(self) -> None:
-        check_joint(self.joint, "Driven.joint")
-        object.__setattr__(self, "path", in_time(self.path, "Driven.path"))
+    path: GivenInTime = field(default=0.0, metadata=takes(in_time))
 
     @property
     def signals(self) -> tuple[InTime, ...]:

@@ -6,7 +6,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -19,30 +19,28 @@ from ...expressions import jacobian, parse, to_sympy, write_lines
 from ...expressions.values import first_undefined
 from ...kernels.marks import Kernel, Written
 from ...registry import Registry
-from ...text.plain import Json
 from ..base import Array
 from ..many_bodies import vector
 from ..numbers import Vector
 from ..potentials.named_constants import checked_parameters
 from ..potentials.pair_table import pair_potential_from
-from ..potentials.pairwise import Pairwise, checked, interpreted
-from ..sampled import TIME, GivenInTime, InTime, Sampled, components
-from .joints import GROUND, from_description, is_number
+from ..potentials.pairwise import Pairwise, interpreted
+from ..sampled import TIME, GivenInTime, InTime, components
+from .declared import BODY_OR_GROUND, FROM_ZERO, POINTS, Declared, made_from, numbers_of, takes
 from .layout import Scratch
 
 if TYPE_CHECKING:
     import sympy
 
 ORIGIN = (0.0, 0.0, 0.0)
+IN_SPACE = takes(lambda given, where: components(given, 3, where))
 AngleQuantity = Literal[
     "torsion_energy", "torsion_slope", "torsion_curvature", "torsion_rate", "motor_torque", "drag_torque"
 ]
 
 
-class OnBodies(ABC):
+class OnBodies(Declared, ABC):
     """Base of the forces, torques and loads on linked bodies."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
     @property
     def signals(self) -> tuple[InTime, ...]:
@@ -77,18 +75,14 @@ class BetweenPoints(OnBodies):
     at : the points, in the coordinates of body i and of body j
     """
 
-    i: int
-    j: int
-    at: Sequence[Vector] | Array = (ORIGIN, ORIGIN)
+    i: int = field(metadata=BODY_OR_GROUND)
+    j: int = field(metadata=BODY_OR_GROUND)
+    at: Sequence[Vector] | Array = field(default=(ORIGIN, ORIGIN), metadata=POINTS)
 
     def __post_init__(self) -> None:
-        where = type(self).__name__
-        for name in ("i", "j"):
-            object.__setattr__(self, name, _body(getattr(self, name), f"{where}.{name}"))
+        super().__post_init__()
         if self.i == self.j:
-            raise InputError(f"i and j are both {self.i}", where=where, do="name two bodies")
-        points = np.array([vector(point, f"{where}.at") for point in _pair(self.at, f"{where}.at")])
-        object.__setattr__(self, "at", tuple(map(tuple, points.tolist())))
+            raise InputError(f"i and j are both {self.i}", where=type(self).__name__, do="name two bodies")
 
 
 @FORCES.register
@@ -96,13 +90,8 @@ class BetweenPoints(OnBodies):
 class Spring(BetweenPoints):
     """A spring of stiffness k and natural length: V = k/2 (distance - length)^2."""
 
-    k: float = 1.0
-    length: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "k", checked(self.k, "Spring.k", least=0.0))
-        object.__setattr__(self, "length", checked(self.length, "Spring.length", least=0.0))
+    k: float = field(default=1.0, metadata=FROM_ZERO)
+    length: float = field(default=0.0, metadata=FROM_ZERO)
 
 
 @FORCES.register
@@ -110,11 +99,14 @@ class Spring(BetweenPoints):
 class Damper(BetweenPoints):
     """A damper: force -c times the rate of change of the distance, along the line between the points."""
 
-    c: float = 1.0
+    c: float = field(default=1.0, metadata=FROM_ZERO)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "c", checked(self.c, "Damper.c", least=0.0))
+
+def _pair_potential(given: object, where: str) -> Pairwise:
+    made = pair_potential_from(given) if isinstance(given, Mapping) else given
+    if not isinstance(made, Pairwise):
+        raise InputError(f"potential = {given!r}", where=where, do="give a pair potential such as Morse(...)")
+    return made
 
 
 class OfDistance(BetweenPoints):
@@ -131,17 +123,7 @@ class OfDistance(BetweenPoints):
 class SitePair(OfDistance):
     """A pair potential V(r) between two points: `LennardJones`, `PairPotential("text in r")`, ..."""
 
-    potential: Pairwise | Mapping[str, object] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        potential = self.potential
-        made = pair_potential_from(potential) if isinstance(potential, Mapping) else potential
-        if not isinstance(made, Pairwise):
-            raise InputError(
-                f"potential = {potential!r}", where="SitePair.potential", do="give a pair potential such as Morse(...)"
-            )
-        object.__setattr__(self, "potential", made)
+    potential: Pairwise | Mapping[str, object] | None = field(default=None, metadata=takes(_pair_potential))
 
     @property
     def pair(self) -> Pairwise:
@@ -151,7 +133,19 @@ class SitePair(OfDistance):
 
 
 @dataclass(frozen=True)
-class OnAngle(OnBodies):
+class OnJoint(OnBodies):
+    """Base of what acts on a joint.
+
+    Parameters
+    ----------
+    joint : its number
+    """
+
+    joint: int = field(metadata=numbers_of("a joint"))
+
+
+@dataclass(frozen=True)
+class OnAngle(OnJoint):
     """Base of the forces on the angle of a joint: a potential V(theta), and damping in proportion to the rate.
 
     A new one gives `constants` and the kernels that read them; parameters change constants, never kernels.
@@ -164,11 +158,6 @@ class OnAngle(OnBodies):
 
     # for which it has kernels
     quantities: ClassVar[frozenset[AngleQuantity]] = frozenset({"torsion_energy", "torsion_slope", "torsion_curvature"})
-
-    joint: int
-
-    def __post_init__(self) -> None:
-        check_joint(self.joint, f"{type(self).__name__}.joint")
 
     @property
     def damping(self) -> float:
@@ -239,6 +228,7 @@ class FromText(OnBodies):
     parameters: Mapping[str, float]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         where = type(self).__name__
         parameters = checked_parameters(self.parameters, (*self.variables, TIME), where)
         parse(self.potential, [*self.variables, TIME, *parameters], what=where)
@@ -301,16 +291,11 @@ class Torsion(FromText, OnAngle):
 
     potential: str = "0"
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
-    damping: float = 0.0
+    damping: float = field(default=0.0, metadata=FROM_ZERO)
     variables = ("theta",)
     arguments = "theta, at, par"
     array = "par.torsion"
     time = f"par.scratch[{Scratch.NOW}]"
-
-    def __post_init__(self) -> None:
-        OnAngle.__post_init__(self)
-        super().__post_init__()
-        object.__setattr__(self, "damping", checked(self.damping, "Torsion.damping", least=0.0))
 
     @property
     def quantities(self) -> frozenset[AngleQuantity]:  # type: ignore[override]
@@ -339,19 +324,10 @@ class Load(OnBodies):
     force, torque : in space, three components, each a number, a text in t such as "2*sin(3*t)", or `Sampled(times, values)`
     """
 
-    body: int
-    at: Vector = ORIGIN
-    force: Sequence[GivenInTime] | Array = ORIGIN
-    torque: Sequence[GivenInTime] | Array = ORIGIN
-
-    def __post_init__(self) -> None:
-        number = _body(self.body, "Load.body")
-        if number == GROUND:
-            raise InputError("the ground carries no load", where="Load.body", do="give the number of a body")
-        object.__setattr__(self, "body", number)
-        object.__setattr__(self, "at", tuple(vector(self.at, "Load.at").tolist()))
-        for name in ("force", "torque"):
-            object.__setattr__(self, name, components(getattr(self, name), 3, f"Load.{name}"))
+    body: int = field(metadata=numbers_of("a body; the ground carries no load"))
+    at: Vector = field(default=ORIGIN, metadata=takes(lambda given, where: tuple(vector(given, where).tolist())))
+    force: Sequence[GivenInTime] | Array = field(default=ORIGIN, metadata=IN_SPACE)
+    torque: Sequence[GivenInTime] | Array = field(default=ORIGIN, metadata=IN_SPACE)
 
     @property
     def components(self) -> tuple[InTime, ...]:
@@ -360,15 +336,8 @@ class Load(OnBodies):
 
 
 @dataclass(frozen=True)
-class Prescribed(OnBodies):
-    """Base of what prescribes the coordinate of a joint: the first of its `signals`.
-
-    Parameters
-    ----------
-    joint : number of a joint with an angle, or of a slider
-    """
-
-    joint: int
+class Prescribed(OnJoint):
+    """Base of what prescribes the coordinate of a joint, an angle or that of a slider: the first of its `signals`."""
 
     @property
     def followed(self) -> InTime | None:
@@ -379,47 +348,10 @@ JointForce = Spring | Damper | OfDistance | OnAngle | Load | OnParticles | Presc
 
 
 def force_from(given: object) -> JointForce:
-    """The force itself, or the one that `describe_force` (or a case) wrote down."""
-    if isinstance(given, JointForce):
-        return given
-    if isinstance(given, OnBodies):
+    """The force itself, or the one that `describe` (or a case) wrote down."""
+    if isinstance(given, OnBodies) and not isinstance(given, JointForce):
         raise InputError(
             f"{given!r} says nothing of what it does", where="Linkage.forces",
             do="derive the class from OnAngle or OfDistance, which ask for a potential, or from Spring, Damper or Load",
         )  # fmt: skip
-    if not isinstance(given, Mapping):
-        raise InputError(f"{given!r} is no force", where="Linkage.forces", do="give Spring(...), Load(...), ...")
-    return from_description(given, FORCES)
-
-
-def describe_force(force: JointForce) -> dict[str, Json]:
-    """The force as a case writes it."""
-
-    def plain(value: Pairwise | Sampled | Json) -> Json:
-        if isinstance(value, (Pairwise, Sampled)):
-            return value.describe()
-        if isinstance(value, Mapping):
-            return dict(value)
-        return [plain(v) for v in value] if isinstance(value, tuple) else value
-
-    return {"kind": type(force).__name__} | {f.name: plain(getattr(force, f.name)) for f in fields(force)}
-
-
-def check_joint(number: object, where: str) -> None:
-    """InputError if it cannot be the number of a joint."""
-    if not is_number(number, 0):
-        raise InputError(f"joint = {number!r}", where=where, do="give the number of a joint")
-
-
-def _body(number: object, where: str) -> int:
-    if not is_number(number, GROUND):
-        raise InputError(f"{number!r}", where=where, do="give the number of a body, or -1 for the ground")
-    return int(number)
-
-
-def _pair(at: Sequence[Vector] | Array, where: str) -> tuple[Vector, Vector]:
-    try:
-        first, second = at
-    except (TypeError, ValueError):
-        raise InputError(f"{at!r}", where=where, do="give two points, one on each body") from None
-    return first, second
+    return made_from(given, OnBodies, FORCES, such_as="Spring(...), Load")

@@ -14,19 +14,22 @@ The images are fixed by `image`: the orientation of the child, seen from the par
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar, TypeGuard
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
-from ...errors import InputError, nearest
+from ...errors import InputError
 from ...geometry import rotations
 from ...registry import Registry
 from ...text.plain import Json
 from ..base import Array
 from ..numbers import Vector, finite_numbers
 from ..orientations import UNIT_TOLERANCE
+from ..potentials.pairwise import checked
+from .declared import BODY, BODY_OR_GROUND, NUMBER, POINTS, Declared, made_from, takes, unless_none
 
 GROUND = -1
 UNIT_ROUNDING = 4 * float(np.finfo(float).eps)  # what is off by less has been divided by its length before
@@ -42,11 +45,42 @@ LOCK_ROWS: tuple[Row, ...] = ((DOT, SECOND, THIRD), (DOT, THIRD, AXIS), (DOT, AX
 LINE_ROWS: tuple[Row, ...] = ((PLANE, SECOND, 0), (PLANE, THIRD, 0))
 
 
+def _name(given: object, where: str) -> str:
+    if not (isinstance(given, str) and given):
+        raise InputError(f"name = {given!r}", where=where, do="give a text, or leave it out")
+    return given
+
+
+def _is_unit(vector: Array) -> bool:
+    """Whether it is of length one up to rounding. It stays as it is then, so that a joint made from its description is the same to the last bit."""
+    return abs(float(np.linalg.norm(vector)) - 1.0) <= UNIT_ROUNDING
+
+
+def _direction(given: object, where: str) -> Vector:
+    """The unit vector of a direction of any length."""
+    axis = finite_numbers(given, (3,), where=where, do="give three numbers")
+    length = float(np.linalg.norm(axis))
+    if not length > 0.0:
+        raise InputError(f"axis = {given!r} has no direction", where=where, do="give one in the parent")
+    if not _is_unit(axis):
+        axis = axis / length
+        axis = axis / np.linalg.norm(axis)  # the first quotient may be off by two roundings
+    return tuple(axis.tolist())
+
+
+def _orientation(given: object, where: str) -> Vector:
+    """A unit quaternion."""
+    q = finite_numbers(given, (4,), where=where, do="give a unit quaternion, scalar first")
+    if not abs(np.linalg.norm(q) - 1.0) <= UNIT_TOLERANCE:
+        raise InputError(f"image has length {np.linalg.norm(q):.9g}", where=where, do="give a unit quaternion")
+    return tuple((q if _is_unit(q) else rotations.normalise(q)).tolist())
+
+
 JOINTS: Registry[type[Joint]] = Registry("joint", group="catena.joints", home=__name__)
 
 
 @dataclass(frozen=True)
-class Joint:
+class Joint(Declared):
     """What all joints have in common.
 
     Parameters
@@ -66,34 +100,20 @@ class Joint:
     has_angle: ClassVar[bool] = False  # whether one angle about `axis` tells how the child is turned
     slides: ClassVar[bool] = False  # whether one displacement along `axis` tells where the child is
 
-    parent: int
-    child: int
-    at: Sequence[Vector] | Array = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-    name: str | None = field(default=None, kw_only=True)
+    parent: int = field(metadata=BODY_OR_GROUND)
+    child: int = field(metadata=BODY)
+    at: Sequence[Vector] | Array = field(default=((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)), metadata=POINTS)
+    name: str | None = field(default=None, kw_only=True, metadata=unless_none(_name))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.parent == self.child:
+            raise InputError(f"body {self.child} is joined to itself", where=type(self).__name__, do="name two bodies")
 
     @property
     def has_coordinate(self) -> bool:
         """Whether one number, an angle or a displacement, tells where it stands, and may be acted upon."""
         return self.has_angle or self.slides
-
-    def __post_init__(self) -> None:
-        where = type(self).__name__
-        for name, least in (("parent", GROUND), ("child", 0)):
-            number = getattr(self, name)
-            if not is_number(number, least):
-                raise InputError(
-                    f"{name} = {number!r}", where=f"{where}.{name}",
-                    do="give the number of a body" + (", or -1 for the ground" if least == GROUND else ""),
-                )  # fmt: skip
-            object.__setattr__(self, name, int(number))
-        if self.parent == self.child:
-            raise InputError(f"body {self.child} is joined to itself", where=where, do="name two bodies")
-        if self.name is not None and not (isinstance(self.name, str) and self.name):
-            raise InputError(f"name = {self.name!r}", where=f"{where}.name", do="give a text, or leave it out")
-        points = finite_numbers(
-            self.at, (2, 3), where=f"{where}.at", do="give two points, one in the parent and one in the child"
-        )
-        object.__setattr__(self, "at", tuple(map(tuple, points.tolist())))
 
     @property
     def pitch(self) -> float:
@@ -121,9 +141,7 @@ class Joint:
         return np.eye(3)
 
     def describe(self) -> dict[str, Json]:
-        """The joint as a case writes it."""
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {"kind": type(self).__name__} | {k: _plain(v) for k, v in given.items() if v is not None}
+        return {name: value for name, value in super().describe().items() if value is not None}
 
 
 @JOINTS.register
@@ -149,14 +167,7 @@ class Distance(Joint):
     rows = ((DISTANCE, 0, 0),)
     carries = False
 
-    length: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        length = float(finite_numbers(self.length, (), where="Distance.length", do="give the length of the rod"))
-        if not length > 0.0:
-            raise InputError(f"length = {length:g}", where="Distance.length", do="give a length above 0")
-        object.__setattr__(self, "length", length)
+    length: float = field(default=1.0, metadata=takes(partial(checked, above=0.0)))
 
 
 @dataclass(frozen=True)
@@ -169,17 +180,7 @@ class Turned(Joint):
         coincide, and from which the angle about the axis is counted. None: that of the start.
     """
 
-    image: Vector | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.image is None:
-            return
-        where = f"{type(self).__name__}.image"
-        q = finite_numbers(self.image, (4,), where=where, do="give a unit quaternion, scalar first")
-        if not abs(np.linalg.norm(q) - 1.0) <= UNIT_TOLERANCE:
-            raise InputError(f"image has length {np.linalg.norm(q):.9g}", where=where, do="give a unit quaternion")
-        object.__setattr__(self, "image", tuple((q if _is_unit(q) else rotations.normalise(q)).tolist()))
+    image: Vector | None = field(default=None, metadata=unless_none(_orientation))
 
 
 @JOINTS.register
@@ -202,21 +203,7 @@ class AboutAxis(Turned):
 
     has_axis: ClassVar[bool] = True
 
-    axis: Vector = (0.0, 0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        where = f"{type(self).__name__}.axis"
-        axis = finite_numbers(self.axis, (3,), where=where, do="give three numbers")
-        length = float(np.linalg.norm(axis))
-        if not length > 0.0:
-            raise InputError(
-                f"the axis of the joint of body {self.child} is zero", where=where, do="give a direction in the parent"
-            )
-        if not _is_unit(axis):
-            axis = axis / length
-            axis = axis / np.linalg.norm(axis)  # the first quotient may be off by two roundings
-        object.__setattr__(self, "axis", tuple(axis.tolist()))
+    axis: Vector = field(default=(0.0, 0.0, 1.0), metadata=takes(_direction))
 
     @property
     def triad(self) -> Array:
@@ -288,58 +275,9 @@ class Screw(AboutAxis):
     elements = ((TURN, AXIS),)
     has_angle = True
 
-    pitch: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        pitch = finite_numbers(self.pitch, (), where="Screw.pitch", do="give the advance per radian")
-        object.__setattr__(self, "pitch", float(pitch))
-
-
-def is_number(given: object, least: int) -> TypeGuard[int | np.integer]:
-    """Whether it can be the number of something: a whole one, `least` or more; truth values and durations are none."""
-    return isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64) and bool(given >= least)
-
-
-def listed(given: object, where: str) -> tuple[object, ...]:
-    """What a list holds; something that stands alone is refused, with the way to write it."""
-    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
-        raise InputError(f"{given!r} is no list", where=where, do="write it in brackets: [...]")
-    return tuple(given)
+    pitch: float = field(default=0.0, metadata=NUMBER)
 
 
 def joint_from(given: object) -> Joint:
     """The joint itself, or the one that `describe` (or a case) wrote down."""
-    if isinstance(given, Joint):
-        return given
-    if not isinstance(given, Mapping):
-        raise InputError(f"{given!r} is no joint", where="Linkage.joints", do="give Revolute(...), Spherical(...), ...")
-    return from_description(given, JOINTS)
-
-
-def from_description(given: Mapping[str, Any], registry: Registry[Any]) -> Any:
-    """The dataclass of a registry that is named by given["kind"], made of the rest."""
-    arguments, what = dict(given), registry.what
-    kind = arguments.pop("kind", None)
-    found = registry.find(kind)
-    known = [f.name for f in fields(found)]
-    for name in arguments:
-        if name not in known:
-            raise InputError(
-                f"{kind} has no {name!r}{nearest(name, known)}", where=f"{what}.{name}",
-                do=f"choose among {', '.join(known)}",
-            )  # fmt: skip
-    for f in fields(found):
-        if f.name not in arguments and f.default is MISSING and f.default_factory is MISSING:
-            raise InputError(f"a {what} needs {f.name}", where=f"{what}.{f.name}", do="add it")
-    return found(**arguments)
-
-
-def _is_unit(vector: Array) -> bool:
-    """Whether it is of length one up to rounding. It stays as it is then, so that a joint made from its description is the same to the last bit."""
-    return abs(float(np.linalg.norm(vector)) - 1.0) <= UNIT_ROUNDING
-
-
-def _plain(value: Json) -> Json:
-    """Tuples as lists, all the way down."""
-    return [_plain(v) for v in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+    return made_from(given, Joint, JOINTS, such_as="Revolute(...), Spherical")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from ...errors import InputError
 from ...kernels.marks import Kernel
-from ..potentials.pairwise import checked
+from .declared import FROM_ZERO, NUMBER
 from .director_form import motors as kernels
 from .joint_forces import FORCES, AngleQuantity, OnAngle
 
@@ -33,17 +33,13 @@ class Limit(OnAngle):
     [hunt1975]
     """
 
-    low: float = -math.pi
-    high: float = math.pi
-    stiffness: float = 1.0
-    damping: float = 0.0
+    low: float = field(default=-math.pi, metadata=NUMBER)
+    high: float = field(default=math.pi, metadata=NUMBER)
+    stiffness: float = field(default=1.0, metadata=FROM_ZERO)
+    damping: float = field(default=0.0, metadata=FROM_ZERO)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("low", "high"):
-            object.__setattr__(self, name, checked(getattr(self, name), f"Limit.{name}"))
-        for name in ("stiffness", "damping"):
-            object.__setattr__(self, name, checked(getattr(self, name), f"Limit.{name}", least=0.0))
         if not self.low < self.high:
             raise InputError(f"low = {self.low:g} is not below high = {self.high:g}", where="Limit", do="exchange them")
 

@@ -33,9 +33,10 @@ from ..scene import Scene
 from ..states import checked_start, checked_state, naming_arguments
 from . import start as starts
 from .checking import blamed, check_forces, check_names, passed_stop
+from .declared import listed
 from .joint_coordinates import GivenCoordinates, controlled_places, joint_angles, start_from_joints
-from .joint_forces import JointForce, OnAngle, OnBodies, describe_force, force_from
-from .joints import GROUND, Joint, joint_from, listed
+from .joint_forces import JointForce, OnAngle, OnBodies, force_from
+from .joints import GROUND, Joint, joint_from
 from .layout import Signal
 from .signals import Signals
 from .thin import aligned, is_thin, require_resisted
@@ -572,7 +573,7 @@ class Linkage(System):
     def describe(self) -> dict[str, Json]:
         described = {
             "kind": self.kind, "bodies": describe_bodies(Alike(self.bodies)), "joints": [joint.describe() for joint in self.joints],
-            "forces": [describe_force(force) for force in self.forces], "gravity": [describe_in_time(part) for part in self.given_gravity],
+            "forces": [force.describe() for force in self.forces], "gravity": [describe_in_time(part) for part in self.given_gravity],
         }  # fmt: skip
         if self.acting.pairs is not None:
             described |= {"pairs": self.acting.pairs.describe(), "exclude": self.exclude}

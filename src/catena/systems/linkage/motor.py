@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -14,6 +15,7 @@ from ...errors import InputError
 from ...kernels.marks import Kernel
 from ..potentials.pairwise import checked
 from ..sampled import GivenInTime, InTime, in_time
+from .declared import FROM_ZERO, unless_none
 from .director_form import motors as kernels
 from .joint_forces import FORCES, AngleQuantity, JointForce, OnAngle
 from .signals import values_at
@@ -44,29 +46,18 @@ class Motor(OnAngle):
     -2.8
     """
 
-    torque: GivenInTime | None = None
-    target: GivenInTime | None = None
-    kp: float = 0.0
-    kd: float = 0.0
-    effort: float | None = None
+    torque: GivenInTime | None = field(default=None, metadata=unless_none(in_time))
+    target: GivenInTime | None = field(default=None, metadata=unless_none(in_time))
+    kp: float = field(default=0.0, metadata=FROM_ZERO)
+    kd: float = field(default=0.0, metadata=FROM_ZERO)
+    effort: float | None = field(default=None, metadata=unless_none(partial(checked, least=0.0)))
 
     quantities: ClassVar[frozenset[AngleQuantity]] = frozenset({"motor_torque"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.torque is not None and self.target is not None:
-            raise InputError(
-                "both torque and target are given",
-                where="Motor",
-                do='give torque="..." or target="...", kp=..., kd=...',
-            )
-        for name in ("torque", "target"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, in_time(getattr(self, name), f"Motor.{name}"))
-        for name in ("kp", "kd"):
-            object.__setattr__(self, name, checked(getattr(self, name), f"Motor.{name}", least=0.0))
-        if self.effort is not None:
-            object.__setattr__(self, "effort", checked(self.effort, "Motor.effort", least=0.0))
+            raise InputError("both torque and target are given", where="Motor", do="leave out one of them")
         gains = self.kp > 0.0 or self.kd > 0.0
         if gains != (self.target is not None):
             wrong = "kp and kd need a target" if gains else "a target is not followed without kp or kd"

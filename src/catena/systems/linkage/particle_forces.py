@@ -14,6 +14,7 @@ from ...expressions import jacobian
 from ...kernels.marks import Written
 from ..potentials.pairwise import interpreted
 from ..sampled import TIME
+from .declared import unless_none
 from .joint_forces import FORCES, FromText, OnParticles
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ class Derived(FromText, OnParticles):
         return {f"{self.stem}_energy": [energy], f"{self.stem}_slope": slopes, f"{self.stem}_rate": [rate]}
 
 
+def _types(given: object, where: str) -> tuple[int | str, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise InputError(f"types = {given!r}", where=where, do='give a list of types, as ["C", "H"]')
+    return tuple(given)
+
+
 @FORCES.register
 @dataclass(frozen=True)
 class External(Derived):
@@ -56,19 +63,11 @@ class External(Derived):
     """
 
     potential: str = "0"
-    types: Sequence[int | str] | None = None
+    types: Sequence[int | str] | None = field(default=None, metadata=unless_none(_types))
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
     variables = ("x", "y", "z")
     arguments = "x, y, z, t, at, par"
     stem = "field"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        given = self.types
-        if given is not None:
-            if isinstance(given, str) or not isinstance(given, Sequence) or not given:
-                raise InputError(f"types = {given!r}", where="External.types", do='give a list of types, as ["C", "H"]')
-            object.__setattr__(self, "types", tuple(given))
 
 
 @dataclass(frozen=True)

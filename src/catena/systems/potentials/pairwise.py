@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, nearest
+from ...errors import InputError
 from ...kernels import elementary
 from ...kernels.marks import Filling, Kernel, Written
 from ...registry import Registry
@@ -190,19 +190,8 @@ def potential_from(description: object) -> Potential:
             f"{description!r} describes no potential", where="potential",
             do='write it as {"kind": "LennardJones", "epsilon": 1.0, "sigma": 1.0}',
         )  # fmt: skip
-    arguments = dict(description)
-    kind = arguments.pop("kind")
-    found = POTENTIALS.find(kind)
-    fields = {field.name: field for field in dataclasses.fields(found) if field.init}
-    takes = f"it takes {', '.join(fields)}"
-    for name in arguments:
-        if name not in fields:
-            raise InputError(f"{kind} has no {name!r}{nearest(str(name), list(fields))}", where="potential", do=takes)
-    for name, field in fields.items():
-        optional = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-        if not optional and name not in arguments:
-            raise InputError(f"{kind} needs {name}", where="potential", do=takes)
-    return found.from_arguments(arguments)
+    kind, arguments = POTENTIALS.described(description)
+    return kind.from_arguments(arguments)
 
 
 @register

@@ -18,7 +18,7 @@ from ...kernels.views import Flag, View
 from ...text.plain import Json
 from ..base import Array, Field, Invariant, State, register
 from ..body import Body
-from ..linkage.joint_forces import Load, OnBodies, describe_force, force_from
+from ..linkage.joint_forces import Load, OnBodies, force_from
 from ..numbers import finite_number, finite_numbers
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, component_names, start_vector
 from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientation
@@ -392,7 +392,7 @@ class ScalingBody(OneBody):
     def describe(self) -> dict[str, Json]:
         return {
             "kind": self.kind, "body": self.body.describe(), "constraint": self.constraint,
-            "restitution": self.restitution, "forces": [describe_force(force) for force in self.forces],
+            "restitution": self.restitution, "forces": [force.describe() for force in self.forces],
             "scaling_force": self.scaling_force,
         }  # fmt: skip
 
