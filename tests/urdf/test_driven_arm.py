@@ -145,7 +145,7 @@ def test_the_motion_of_joints_of_a_file_is_prescribed(tmp_path: Path) -> None:
     assert system.angles(start)[0] == pytest.approx(0.5, abs=1e-15)
     assert system.motor_torques(start)[0] == pytest.approx(0.4, abs=1e-14)
     beyond = ct.Sampled([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.5, 1.0])
-    with pytest.raises(InputError, match=r"the path 2.5 of joint 'hinge' is beyond its limits"):
+    with pytest.raises(InputError, match=r"the path of joint 'hinge' is 2\.5, beyond its limits"):
         Linkage.from_urdf(str(path), driven={"hinge": beyond})
     with pytest.raises(InputError, match=r"at from_urdf\.driven"):
         Linkage.from_urdf(str(path), driven={"hinges": "t"})

@@ -160,7 +160,7 @@ BASE = '<robot name="r">\n<link name="base"/>\n' + LINK.format("a") + LINK.forma
         (BASE + LINK.format("a") + "</robot>", "two links 'a'", 5),
         ('<robot>\n<link name="base"/>\n<link name="a"/>' + JOINT.format("j", "revolute", "base", "a", "") + "</robot>",
          "'a' moves, but has no mass", 3),
-        ('<robot>\n<link name="base"/>\n<link name="a"><inertial><mass value="1"/></inertial></link></robot>', "without inertia", 3),
+        ('<robot>\n<link name="base"/>\n<link name="a"><inertial><mass value="1"/></inertial></link></robot>', "<inertial> has no <inertia>", 3),
         ('<robot>\n<link name="base"/>\n<link name="a"><inertial><mass value="1"/>\n<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" '
          'izz="3"/></inertial></link>' + JOINT.format("j", "revolute", "base", "a", "") + "</robot>", "link 'a'", 3),
         (BASE + JOINT.format("j", "fixed", "base", "a", "") + JOINT.format("k", "fixed", "base", "b", "") + "</robot>", "can move", 0),
@@ -175,11 +175,11 @@ BASE = '<robot name="r">\n<link name="base"/>\n' + LINK.format("a") + LINK.forma
         (BASE + '<xi:include href="/etc/passwd"/></robot>', "<xi:include> stands for other elements", 5),
         (BASE + JOINT.format("j", "revolute", "base", "a", '<axis xyz="1e308 1e308 0"/>') + "</robot>", "out of range", 5),
         (BASE + JOINT.format("j", "revolute", "base", "a", '<origin xyz="inf 0 0"/>') + "</robot>", "is not 3 numbers", 5),
-        (BASE + JOINT.format("j", "revolute", "base", "a", '<axis xyz="' + "1" * 10_000 + '"/>') + "</robot>", "1...' is not 3", 5),
+        (BASE + JOINT.format("j", "revolute", "base", "a", '<axis xyz="' + "1" * 10_000 + '"/>') + "</robot>", "1...' of <axis> is not 3", 5),
         (BASE + JOINT.format("j", "floating", "base", "a", '<dynamics damping="1"/>') + JOINT.format("k", "fixed", "a", "b", "")
          + "</robot>", "floating joint 'j' has damping", 5),
         ('<robot>\n<link name="a"><inertial><mass value="1e-320"/>\n<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
-         "</inertial></link></robot>", "mass = '1e-320' is out of range", 2),
+         "</inertial></link></robot>", "value = '1e-320' of <mass> is out of range", 2),
         ('<robot>\n<link name="a"><inertial><mass value="-1"/>\n<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
          "</inertial></link></robot>", "the mass is -1", 2),
     ],

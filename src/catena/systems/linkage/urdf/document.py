@@ -14,12 +14,10 @@ from typing import NoReturn
 from xml.parsers import expat
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....errors import InputError, nearest
+from ....errors import InputError, unknown_word
 from ....text.input_files import read_regular
-
-Array = NDArray[np.float64]
+from ...base import Array
 
 LARGEST_FILE = 2**26
 DEEPEST = 64
@@ -36,12 +34,55 @@ class Element:
 
     tag: str
     attributes: Mapping[str, str]
+    path: str
     line: int
     children: list[Element] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in messages."""
+        return f"{self.path}:{self.line}"
 
     def first(self, tag: str) -> Element | None:
         """The first child with this tag."""
         return next((child for child in self.children if child.tag == tag), None)
+
+    def required(self, tag: str) -> Element:
+        """The first child with this tag; InputError if there is none."""
+        found = self.first(tag)
+        if found is None:
+            raise InputError(f"<{self.tag}> has no <{tag}>", where=self.place, do="add it")
+        return found
+
+    def optional(self, tag: str, **absent: str) -> Element:
+        """The first child with this tag, or one with the attributes that stand for it where there is none."""
+        return self.first(tag) or Element(tag, absent, self.path, self.line)
+
+    def text(self, name: str) -> str:
+        """An attribute; InputError if there is none."""
+        if not self.attributes.get(name):
+            raise InputError(f"<{self.tag}> has no {name}", where=self.place, do=f'add {name}="..."')
+        return self.attributes[name]
+
+    def number(self, name: str, absent: str = "") -> float:
+        """An attribute as a number; without `absent`, which stands for it, it must be there."""
+        return float(self.numbers(name, 1, absent)[0])
+
+    def numbers(self, name: str, count: int, absent: str = "") -> Array:
+        """The same of several."""
+        text = self.attributes.get(name, absent) if absent else self.text(name)
+        try:
+            values = [float(word) for word in text.split()]
+        except ValueError:
+            values = []
+        wanted = "a number" if count == 1 else f"{count} numbers"
+        shown = f"{name} = {text if len(text) <= SHOWN else text[:SHOWN] + '...'!r} of <{self.tag}>"
+        if len(values) != count or not all(map(math.isfinite, values)):
+            raise InputError(f"{shown} is not {wanted}", where=self.place, do=f"give {wanted}")
+        if not all(value == 0.0 or SMALLEST <= abs(value) <= LARGEST for value in values):
+            allowed = f"from {SMALLEST:g} to {LARGEST:g}, or 0"
+            raise InputError(f"{shown} is out of range", where=self.place, do=f"give {wanted} {allowed}")
+        return np.array(values)
 
 
 @dataclass(frozen=True)
@@ -51,7 +92,7 @@ class Inertial:
     mass: float
     center: Array
     tensor: Array
-    line: int
+    place: str
 
 
 @dataclass(frozen=True)
@@ -60,7 +101,7 @@ class Link:
 
     name: str
     inertial: Inertial | None
-    line: int
+    place: str
 
 
 @dataclass(frozen=True)
@@ -77,9 +118,9 @@ class UrdfJoint:
     damping: float
     friction: float
     limit: tuple[float, float] | None
-    effort: float | None  # largest torque of its motor
-    velocity: float | None  # largest speed
-    line: int
+    effort: float  # largest torque of its motor; 0 is what files say that know none
+    velocity: float  # largest speed, alike
+    place: str
 
 
 @dataclass(frozen=True)
@@ -91,37 +132,28 @@ class Document:
     links: Mapping[str, Link]
     joints: Mapping[str, UrdfJoint]
 
-    def at(self, line: int) -> str:
-        """A place in the file."""
-        return f"{self.path}:{line}"
-
 
 def read_document(path: str | Path) -> Document:
     """Links and joints of a file; what only shows or drives the robot is passed over."""
     root = _parse(Path(path))
-    where = str(path)
     if root.tag != "robot":
-        raise InputError(
-            f"the file describes <{root.tag}>, not <robot>", where=f"{where}:{root.line}", do="give a URDF file"
-        )
+        raise InputError(f"the file describes <{root.tag}>, not <robot>", where=root.place, do="give a URDF file")
     links: dict[str, Link] = {}
     joints: dict[str, UrdfJoint] = {}
     for element in root.children:
-        place = f"{where}:{element.line}"
         if element.tag.startswith(FOREIGN):
-            raise InputError(
-                f"<{element.tag}> stands for other elements", where=place, do="give the file that xacro made of it"
-            )
+            wrong = f"<{element.tag}> stands for other elements"
+            raise InputError(wrong, where=element.place, do="give the file that xacro made of it")
         if element.tag not in ("link", "joint"):
             continue
-        name = _attribute(element, "name", place)
+        name = element.text("name")
         if name in (links if element.tag == "link" else joints):
-            raise InputError(f"there are two {element.tag}s {name!r}", where=place, do="rename one of them")
+            raise InputError(f"there are two {element.tag}s {name!r}", where=element.place, do="rename one of them")
         if element.tag == "link":
-            links[name] = Link(name, _inertial(element, where), element.line)
+            links[name] = Link(name, _inertial(element), element.place)
         else:
-            joints[name] = _joint(element, name, where)
-    return Document(where, root.attributes.get("name", ""), links, joints)
+            joints[name] = _joint(element, name)
+    return Document(str(path), root.attributes.get("name", ""), links, joints)
 
 
 def _parse(path: Path) -> Element:
@@ -131,7 +163,7 @@ def _parse(path: Path) -> Element:
     except OSError as trouble:
         raise InputError(f"the file cannot be read: {trouble.strerror}", where=str(path), do="give its path") from None
     parser = expat.ParserCreate()
-    top = Element("", {}, 0)
+    top = Element("", {}, str(path), 0)
     stack, count = [top], 0
 
     def refuse(*_: object) -> NoReturn:
@@ -148,7 +180,7 @@ def _parse(path: Path) -> Element:
                 f"the file has more than {MOST_ELEMENTS} elements, or {DEEPEST} inside each other",
                 where=f"{path}:{parser.CurrentLineNumber}", do="give a URDF file",
             )  # fmt: skip
-        element = Element(tag, attributes, parser.CurrentLineNumber)
+        element = Element(tag, attributes, str(path), parser.CurrentLineNumber)
         stack[-1].children.append(element)
         stack.append(element)
 
@@ -169,108 +201,62 @@ def _parse(path: Path) -> Element:
     return top.children[0]
 
 
-def _inertial(link: Element, path: str) -> Inertial | None:
+def _inertial(link: Element) -> Inertial | None:
     element = link.first("inertial")
     if element is None:
         return None
-    place = f"{path}:{element.line}"
-    center, turn = _origin(element, path)
-    mass, inertia = element.first("mass"), element.first("inertia")
-    if mass is None or inertia is None:
-        raise InputError(
-            f"an inertial without {'mass' if mass is None else 'inertia'}",
-            where=place,
-            do="add it, or drop the inertial",
-        )
-    value = _numbers(_attribute(mass, "value", place), 1, f"{path}:{mass.line}", "mass")[0]
-    xx, xy, xz, yy, yz, zz = (
-        _numbers(_attribute(inertia, name, place), 1, f"{path}:{inertia.line}", name)[0]
-        for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-    )
+    center, turn = _origin(element)
+    mass, inertia = element.required("mass"), element.required("inertia")
+    value = mass.number("value")
     if value < 0.0:
-        raise InputError(f"the mass is {value:g}", where=f"{path}:{mass.line}", do="give a mass that is not negative")
+        raise InputError(f"the mass is {value:g}", where=mass.place, do="give a mass that is not negative")
+    xx, xy, xz, yy, yz, zz = (inertia.number(name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     tensor = turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
-    return Inertial(float(value), center, 0.5 * (tensor + tensor.T), element.line)
+    return Inertial(value, center, 0.5 * (tensor + tensor.T), element.place)
 
 
-def _joint(element: Element, name: str, path: str) -> UrdfJoint:
-    place = f"{path}:{element.line}"
-    kind = _attribute(element, "type", place)
+def _joint(element: Element, name: str) -> UrdfJoint:
+    place, kind = element.place, element.text("type")
     if kind not in JOINT_TYPES:
-        raise InputError(
-            f"joint {name!r} has type {kind!r}{nearest(kind, list(JOINT_TYPES))}", where=place,
-            do=f"choose one of {', '.join(JOINT_TYPES)}",
-        )  # fmt: skip
-    ends = []
-    for tag in ("parent", "child"):
-        end = element.first(tag)
-        if end is None:
-            raise InputError(f"joint {name!r} has no {tag}", where=place, do=f'add <{tag} link="..."/>')
-        ends.append(_attribute(end, "link", f"{path}:{end.line}"))
+        raise unknown_word(f"joint {name!r} has type {kind!r}", kind, JOINT_TYPES, place)
     if element.first("mimic") is not None and kind != "fixed":
-        raise InputError(
-            f"joint {name!r} mimics another one", where=place, do="remove <mimic>: angles cannot be tied to each other"
-        )
-    origin, turn = _origin(element, path)
-    return UrdfJoint(
-        name, kind, ends[0], ends[1], origin, turn, _axis(element, name, path), *_dynamics(element, name, path),
-        _limit(element, path), _largest(element, "effort", path), _largest(element, "velocity", path), element.line,
-    )  # fmt: skip
-
-
-def _axis(element: Element, name: str, path: str) -> Array:
-    given = element.first("axis")
-    if given is None:
-        return np.array([1.0, 0.0, 0.0])
-    place = f"{path}:{given.line}"
-    axis = _numbers(_attribute(given, "xyz", place), 3, place, "axis")
+        wrong = f"joint {name!r} mimics another one"
+        raise InputError(wrong, where=place, do="remove <mimic>: angles cannot be tied to each other")
+    direction = element.optional("axis", xyz="1 0 0")
+    axis = direction.numbers("xyz", 3)
     length = float(np.linalg.norm(axis))
     if not length > 0.0:
-        raise InputError(f"the axis of joint {name!r} is zero", where=place, do="give a direction")
-    return axis / length
-
-
-def _dynamics(element: Element, name: str, path: str) -> tuple[float, float]:
-    """Damping and dry friction."""
-    dynamics = element.first("dynamics")
-    if dynamics is None:
-        return 0.0, 0.0
-    place, found = f"{path}:{dynamics.line}", []
-    for what in ("damping", "friction"):
-        value = float(_numbers(dynamics.attributes.get(what, "0"), 1, place, what)[0])
+        raise InputError(f"the axis of joint {name!r} is zero", where=direction.place, do="give a direction")
+    dynamics, limit = element.optional("dynamics"), element.optional("limit")
+    losses = {what: dynamics.number(what, "0") for what in ("damping", "friction")}
+    for what, value in losses.items():
         if value < 0.0:
-            raise InputError(f"joint {name!r} has the {what} {value:g}", where=place, do="give none below 0")
-        found.append(value)
-    return found[0], found[1]
+            raise InputError(f"joint {name!r} has the {what} {value:g}", where=dynamics.place, do="give none below 0")
+    if losses["damping"] > 0.0 and kind == "floating":
+        wrong = f"the floating joint {name!r} has damping"
+        raise InputError(wrong, where=place, do="set it to 0, and add a Damper to the linkage")
+    origin, turn = _origin(element)
+    stops = limit.number("lower", "0"), limit.number("upper", "0")
+    return UrdfJoint(
+        name,
+        kind,
+        *(element.required(tag).text("link") for tag in ("parent", "child")),
+        origin=origin,
+        turn=turn,
+        axis=axis / length,
+        **losses,
+        limit=stops if {"lower", "upper"} & set(limit.attributes) else None,
+        effort=max(limit.number("effort", "0"), 0.0),
+        velocity=max(limit.number("velocity", "0"), 0.0),
+        place=place,
+    )
 
 
-def _largest(element: Element, what: str, path: str) -> float | None:
-    """The largest effort or velocity; 0 is what files say that know none."""
-    limit = element.first("limit")
-    if limit is None or what not in limit.attributes:
-        return None
-    value = float(_numbers(limit.attributes[what], 1, f"{path}:{limit.line}", what)[0])
-    return value if value > 0.0 else None
-
-
-def _limit(element: Element, path: str) -> tuple[float, float] | None:
-    limit = element.first("limit")
-    if limit is None or not {"lower", "upper"} & set(limit.attributes):
-        return None
-    place = f"{path}:{limit.line}"
-    lower, upper = (_numbers(limit.attributes.get(n, "0"), 1, place, n)[0] for n in ("lower", "upper"))
-    return float(lower), float(upper)
-
-
-def _origin(element: Element, path: str) -> tuple[Array, Array]:
+def _origin(element: Element) -> tuple[Array, Array]:
     """Position and rotation matrix; rpy turns about the fixed axes x, y, z, in this order."""
-    given = element.first("origin")
-    if given is None:
-        return np.zeros(3), np.eye(3)
-    place = f"{path}:{given.line}"
-    xyz = _numbers(given.attributes.get("xyz", "0 0 0"), 3, place, "xyz")
-    roll, pitch, yaw = _numbers(given.attributes.get("rpy", "0 0 0"), 3, place, "rpy").tolist()
-    return xyz, turned_about(2, yaw) @ turned_about(1, pitch) @ turned_about(0, roll)
+    origin = element.optional("origin")
+    roll, pitch, yaw = origin.numbers("rpy", 3, "0 0 0").tolist()
+    return origin.numbers("xyz", 3, "0 0 0"), turned_about(2, yaw) @ turned_about(1, pitch) @ turned_about(0, roll)
 
 
 def turned_about(axis: int, angle: float) -> Array:
@@ -281,25 +267,3 @@ def turned_about(axis: int, angle: float) -> Array:
     matrix[i, i] = matrix[j, j] = c
     matrix[i, j], matrix[j, i] = -s, s
     return matrix
-
-
-def _attribute(element: Element, name: str, place: str) -> str:
-    if not element.attributes.get(name):
-        raise InputError(f"<{element.tag}> has no {name}", where=place, do=f'add {name}="..."')
-    return element.attributes[name]
-
-
-def _numbers(text: str, count: int, place: str, what: str) -> Array:
-    try:
-        values = [float(word) for word in text.split()]
-    except ValueError:
-        values = []
-    wanted = "a number" if count == 1 else f"{count} numbers"
-    shown = repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")
-    if len(values) != count or not all(map(math.isfinite, values)):
-        raise InputError(f"{what} = {shown} is not {wanted}", where=place, do=f"give {wanted}")
-    if not all(value == 0.0 or SMALLEST <= abs(value) <= LARGEST for value in values):
-        raise InputError(
-            f"{what} = {shown} is out of range", where=place, do=f"give {wanted} from {SMALLEST:g} to {LARGEST:g}, or 0"
-        )
-    return np.array(values)

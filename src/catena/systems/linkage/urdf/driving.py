@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import CatenaWarning, InputError, nearest
+from ....errors import CatenaWarning, InputError, unknown_word
 from ...sampled import GivenInTime, Sampled
 from ..driven import Driven
 from ..joint_forces import JointForce
@@ -34,20 +34,21 @@ def drives_of(
     driven : joint -> path of `Driven`
     stops : stiffness and damping of the limits; None: there are none
     """
-    prescribed = {_number(robot, name, "driven"): Driven(_number(robot, name, "driven"), path) for name, path in driven.items()}  # fmt: skip
+    paths = {name: Driven(_number(robot, name, "driven"), path) for name, path in driven.items()}
+    prescribed = {drive.joint for drive in paths.values()}
     made: list[JointForce] = [damping for damping in robot.forces if damping.joint not in prescribed]
+    braked = [robot.joint_names[damping.joint] for damping in robot.forces if damping.joint in prescribed]
     for name, given in motors.items():
         motor = _motor(robot, name, given)
-        _require_within(motor.target, robot.limits.get(name), name, "motors")
+        _require_within(motor.target, robot.limits.get(name), f"target of joint {name!r}", f"motors.{name}")
         made.append(motor)
-    for name in driven:
-        _require_within(prescribed[_number(robot, name, "driven")].path, robot.limits.get(name), name, "driven")
+    for name, drive in paths.items():
+        _require_within(drive.path, robot.limits.get(name), f"path of joint {name!r}", f"driven.{name}")
     limited = [name for name in robot.limits if name in robot.joint_names and name not in driven]
     if stops is not None:
-        made += [Limit(_number(robot, name, "limits"), *robot.limits[name], *stops) for name in limited]
-    braked = [robot.joint_names[damping.joint] for damping in robot.forces if damping.joint in prescribed]
+        made += [Limit(robot.joint_names.index(name), *robot.limits[name], *stops) for name in limited]
     _warn(robot, [] if stops is not None else limited, [*motors, *driven], braked)
-    return [*made, *prescribed.values()]
+    return [*made, *paths.values()]
 
 
 def _motor(robot: Robot, name: str, given: Mapping[str, Any]) -> Motor:
@@ -58,47 +59,37 @@ def _motor(robot: Robot, name: str, given: Mapping[str, Any]) -> Motor:
         raise InputError(f"{given!r}", where=where, do='give a table, as {"target": "sin(t)", "kp": 50.0, "kd": 2.0}')
     for key in given:
         if key not in known:
-            raise InputError(
-                f"a motor has no {key!r}{nearest(str(key), known)}", where=where, do=f"use some of {', '.join(known)}"
-            )
+            raise unknown_word(f"a motor has no {key!r}", key, known, where)
     return Motor(number, **({"effort": robot.efforts.get(name)} | dict(given)))
 
 
 def _number(robot: Robot, name: str, argument: str) -> int:
     if name not in robot.joint_names:
-        raise InputError(
-            f"there is no movable joint {name!r}{nearest(str(name), list(robot.joint_names))}", where=f"from_urdf.{argument}",
-            do=f"choose among {', '.join(robot.joint_names)}",
-        )  # fmt: skip
+        raise unknown_word(f"there is no movable joint {name!r}", name, robot.joint_names, f"from_urdf.{argument}")
     return robot.joint_names.index(name)
 
 
-def _require_within(prescribed: object, limit: tuple[float, float] | None, name: str, argument: str) -> None:
+def _require_within(prescribed: object, limit: tuple[float, float] | None, what: str, argument: str) -> None:
     """Refuse a target, or a path, that is known to lie beyond the limits."""
     if limit is None or not isinstance(prescribed, (float, Sampled)):
         return
-    values = [prescribed] if isinstance(prescribed, float) else np.asarray(prescribed.values, dtype=float).tolist()
-    for value in values:
-        if not limit[0] <= value <= limit[1]:
-            raise InputError(
-                f"the {'target' if argument == 'motors' else 'path'} {value:g} of joint {name!r} is beyond its limits, "
-                f"{limit[0]:g} and {limit[1]:g}", where=f"from_urdf.{argument}.{name}", do="stay within them",
-            )  # fmt: skip
+    low, high = limit
+    for value in np.ravel(prescribed if isinstance(prescribed, float) else prescribed.values):
+        if not low <= value <= high:
+            wrong = f"the {what} is {value:g}, beyond its limits {low:g} and {high:g}"
+            raise InputError(wrong, where=f"from_urdf.{argument}", do="stay within them")
 
 
 def _warn(robot: Robot, unused: list[str], moved: list[str], braked: list[str]) -> None:
     """Name what the file says and nothing here does."""
-    notes = []
-    if unused:
-        notes.append(f"limits of {', '.join(unused)} are not enforced: give limits=(stiffness, damping)")
-    if robot.frictions:
-        notes.append(f"dry friction of {', '.join(robot.frictions)} is left out")
-    if robot.speeds:
-        notes.append(f"largest speeds of {', '.join(robot.speeds)} are not enforced")
-    if braked:
-        notes.append(f"damping of {', '.join(braked)} is left out: their motion is prescribed")
-    idle = [name for name in robot.efforts if name not in moved]
-    if idle and moved:
-        notes.append(f"efforts of {', '.join(idle)} are not used: no motor acts there")
+    idle = [name for name in robot.efforts if name not in moved] if moved else []
+    said = (
+        ("limits of", unused, "are not enforced: give limits=(stiffness, damping)"),
+        ("dry friction of", robot.frictions, "is left out"),
+        ("largest speeds of", robot.speeds, "are not enforced"),
+        ("damping of", braked, "is left out: their motion is prescribed"),
+        ("efforts of", idle, "are not used: no motor acts there"),
+    )
+    notes = [f"{what} {', '.join(names)} {fate}" for what, names, fate in said if names]
     if notes:
         warnings.warn(f"{robot.name or 'robot'}: {'; '.join(notes)}", CatenaWarning, stacklevel=4)

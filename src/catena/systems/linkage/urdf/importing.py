@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....errors import InputError, nearest
+from ....errors import InputError, unknown_word
 from ....geometry import rotations
+from ...base import Array
 from ...body import Body
 from ..joint_forces import Torsion
 from ..joints import GROUND, Joint, Planar, Prismatic, Revolute
 from .document import Document, Inertial, Link, UrdfJoint, read_document
 
-Array = NDArray[np.float64]
 Pose = tuple[Array, Array]  # position and rotation matrix
 
 
@@ -63,6 +62,9 @@ class _Group:
     parts: list[tuple[Inertial, Pose]]
 
 
+Mover = tuple[UrdfJoint, _Group, _Group, Pose]  # a joint, what it joins, and where it stands in the first
+
+
 def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) -> Robot:
     """Read a tree of bodies from a URDF file.
 
@@ -84,10 +86,11 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
     document = read_document(path)
     start = _checked_angles(document, angles or {})
     order = _outward(document)
-    ground = _Group(document.links[_root(document)], (np.zeros(3), np.eye(3)), GROUND, [])
-    home: dict[str, tuple[_Group, Pose]] = {ground.link.name: (ground, (np.zeros(3), np.eye(3)))}
+    here = np.zeros(3), np.eye(3)
+    ground = _Group(document.links[_root(document)], here, GROUND, [])
+    home: dict[str, tuple[_Group, Pose]] = {ground.link.name: (ground, here)}
     groups: list[_Group] = []
-    movers: list[tuple[UrdfJoint, _Group, _Group, Pose]] = []
+    movers: list[Mover] = []
     for joint in order:
         parent, inside = home[joint.parent]
         frame = _then(inside, (joint.origin, joint.turn))
@@ -99,27 +102,29 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
         moved = _then(_then(parent.pose, frame), _motion(joint, start.get(joint.name, 0.0)))
         group = _Group(link, moved, len(groups), [])
         groups.append(group)
-        _weld(group, link, (np.zeros(3), np.eye(3)))
-        home[joint.child] = (group, (np.zeros(3), np.eye(3)))
-        movers.append((joint, parent, group, frame))
+        _weld(group, link, here)
+        home[joint.child] = (group, here)
+        if joint.kind != "floating":
+            movers.append((joint, parent, group, frame))
     if not groups:
         raise InputError("no link of this robot can move", where=document.path, do="give it a joint that is not fixed")
-    bodies = [_body(document, group) for group in groups]
+    bodies = [_body(group) for group in groups]
     centers = [center for _, center in bodies]
-    made = [_joint_of(document, mover, centers) for mover in movers]
+    damped = [(number, joint.damping) for number, (joint, *_) in enumerate(movers) if joint.damping > 0.0]
+    said = {
+        what: {joint.name: getattr(joint, what) for joint in document.joints.values() if getattr(joint, what)}
+        for what in ("limit", "effort", "velocity", "friction")
+    }
     return Robot(
         document.name,
         tuple(body for body, _ in bodies),
         tuple(group.link.name for group in groups),
-        tuple(joint for joint, _ in made if joint is not None),
-        tuple(mover[0].name for mover, (joint, _) in zip(movers, made, strict=True) if joint is not None),
-        _dampings([(joint, damping) for joint, damping in made if joint is not None]),
-        np.array([group.pose[0] + group.pose[1] @ center for group, (_, center) in zip(groups, bodies, strict=True)]),
+        tuple(_joint_of(mover, centers) for mover in movers),
+        tuple(joint.name for joint, *_ in movers),
+        tuple(Torsion(number, damping=damping) for number, damping in damped),
+        np.array([group.pose[0] + group.pose[1] @ center for group, center in zip(groups, centers, strict=True)]),
         rotations.from_matrix(np.array([group.pose[1] for group in groups])),
-        {joint.name: joint.limit for joint in document.joints.values() if joint.limit is not None},
-        {joint.name: joint.effort for joint in document.joints.values() if joint.effort is not None},
-        {joint.name: joint.velocity for joint in document.joints.values() if joint.velocity is not None},
-        {joint.name: joint.friction for joint in document.joints.values() if joint.friction > 0.0},
+        *said.values(),
     )
 
 
@@ -137,36 +142,29 @@ def _root(document: Document) -> str:
 def _outward(document: Document) -> list[UrdfJoint]:
     """The joints, parents first; what is not a tree is refused."""
     by_parent: dict[str, list[UrdfJoint]] = {}
-    owner: dict[str, UrdfJoint] = {}
+    owner: dict[str, str] = {}
     for joint in document.joints.values():
-        place = document.at(joint.line)
         for end in (joint.parent, joint.child):
             if end not in document.links:
-                raise InputError(
-                    f"joint {joint.name!r} names the link {end!r}{nearest(end, list(document.links))}", where=place,
-                    do="name a link of this file",
-                )  # fmt: skip
+                raise unknown_word(f"joint {joint.name!r} names the link {end!r}", end, document.links, joint.place)
         if joint.child in owner:
-            raise InputError(
-                f"link {joint.child!r} is the child of {owner[joint.child].name!r} and of {joint.name!r}", where=place,
-                do="cut the loop: only trees can be imported",
-            )  # fmt: skip
-        owner[joint.child] = joint
+            wrong = f"link {joint.child!r} is the child of {owner[joint.child]!r} and of {joint.name!r}"
+            raise InputError(wrong, where=joint.place, do="cut the loop: only trees can be imported")
+        owner[joint.child] = joint.name
         by_parent.setdefault(joint.parent, []).append(joint)
-    order: list[UrdfJoint] = []
-    waiting = [_root(document)] if document.links else []
-    if not waiting:
+    if not document.links:
         raise InputError("the file has no link", where=document.path, do="give a URDF file with links")
+    order: list[UrdfJoint] = []
+    waiting = [_root(document)]
     while waiting:
         here = by_parent.get(waiting.pop(0), [])
         order += here
         waiting += [joint.child for joint in here]
-    if len(order) < len(document.joints):
-        lost = next(joint for joint in document.joints.values() if joint not in order)
-        raise InputError(
-            f"joint {lost.name!r} is part of a circle that the root does not reach", where=document.at(lost.line),
-            do="cut the circle: only trees can be imported",
-        )  # fmt: skip
+    reached = {joint.name for joint in order}
+    for joint in document.joints.values():
+        if joint.name not in reached:
+            wrong = f"joint {joint.name!r} is part of a circle that the root does not reach"
+            raise InputError(wrong, where=joint.place, do="cut the circle: only trees can be imported")
     return order
 
 
@@ -174,10 +172,7 @@ def _checked_angles(document: Document, angles: Mapping[str, float]) -> dict[str
     movable = [j.name for j in document.joints.values() if j.kind in ("revolute", "continuous", "prismatic")]
     for name, value in angles.items():
         if name not in movable:
-            raise InputError(
-                f"there is no revolute or prismatic joint {name!r}{nearest(str(name), movable)}",
-                where="read_urdf.angles", do=f"choose among {', '.join(movable)}",
-            )  # fmt: skip
+            raise unknown_word(f"there is no revolute or prismatic joint {name!r}", name, movable, "read_urdf.angles")
         if not np.isfinite(value):
             raise InputError(f"the angle of {name!r} is {value!r}", where="read_urdf.angles", do="give a finite number")
     return {name: float(value) for name, value in angles.items()}
@@ -200,14 +195,11 @@ def _weld(group: _Group, link: Link, pose: Pose) -> None:
         group.parts.append((link.inertial, pose))
 
 
-def _body(document: Document, group: _Group) -> tuple[Body, Array]:
+def _body(group: _Group) -> tuple[Body, Array]:
     """The body of a group and its centre of mass in the frame of the group."""
-    place = document.at(group.parts[0][0].line if group.parts else group.link.line)
     if not group.parts:
-        raise InputError(
-            f"link {group.link.name!r} moves, but has no mass", where=place,
-            do="give it an <inertial> with mass and inertia, or fix it to its parent",
-        )  # fmt: skip
+        wrong, do = "moves, but has no mass", "give it an <inertial> with mass and inertia, or fix it to its parent"
+        raise InputError(f"link {group.link.name!r} {wrong}", where=group.link.place, do=do)
     masses = np.array([part.mass for part, _ in group.parts])
     centers = np.array([position + turn @ part.center for part, (position, turn) in group.parts])
     center = masses @ centers / masses.sum()
@@ -217,27 +209,16 @@ def _body(document: Document, group: _Group) -> tuple[Body, Array]:
     try:
         return Body.from_inertia(float(masses.sum()), 0.5 * (tensor + tensor.T)), center
     except InputError as trouble:
-        raise InputError(f"link {group.link.name!r}: {trouble.wrong}", where=place, do=trouble.do) from None
-
-
-def _joint_of(
-    document: Document, mover: tuple[UrdfJoint, _Group, _Group, Pose], centers: list[Array]
-) -> tuple[Joint | None, float]:
-    """The joint between two groups, and its damping; none for a floating one."""
-    joint, parent, child, (position, turn) = mover
-    if joint.damping > 0.0 and joint.kind == "floating":
         raise InputError(
-            f"the {joint.kind} joint {joint.name!r} has damping", where=document.at(joint.line),
-            do="set it to 0, and add a Damper to the linkage",
-        )  # fmt: skip
-    if joint.kind == "floating":
-        return None, 0.0
+            f"link {group.link.name!r}: {trouble.wrong}", where=group.parts[0][0].place, do=trouble.do
+        ) from None
+
+
+def _joint_of(mover: Mover, centers: list[Array]) -> Joint:
+    """The joint between two groups."""
+    joint, parent, child, (position, turn) = mover
     at = (position - (0.0 if parent.number == GROUND else centers[parent.number]), -centers[child.number])
     kind = {"prismatic": Prismatic, "planar": Planar}.get(joint.kind, Revolute)
     # as the directions lie at angle zero, whatever the start
     image = rotations.from_matrix(turn)
-    return kind(parent.number, child.number, at, image, turn @ joint.axis, name=joint.name), joint.damping
-
-
-def _dampings(joints: list[tuple[Joint, float]]) -> tuple[Torsion, ...]:
-    return tuple(Torsion(number, damping=damping) for number, (_, damping) in enumerate(joints) if damping > 0.0)
+    return kind(parent.number, child.number, at, image, turn @ joint.axis, name=joint.name)
