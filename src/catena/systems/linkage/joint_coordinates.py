@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 One: TypeAlias = "float | Sequence[float] | None"
 GivenCoordinates: TypeAlias = "Mapping[str, One] | Mapping[int, One] | Sequence[One] | Array"
-IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 ROUNDING = 16 * np.finfo(float).eps  # of a sum of four vectors, to the largest of them
 
 
@@ -105,7 +104,7 @@ def start_from_joints(
             "momenta beside angles and rates of joints", where="start",
             do="give velocity and angular_velocity of bodies that no joint carries",
         )  # fmt: skip
-    n, tree = linkage.count, linkage.tree
+    n = linkage.count
     values, speeds = _by_number(linkage, angles, "angles"), _by_number(linkage, rates, "rates")
     _check_counting(linkage, values)
     _add_drives(linkage, values, speeds, given.time)
@@ -118,22 +117,19 @@ def start_from_joints(
     )  # fmt: skip
     images = starts.images_of(linkage, q)
     w = rotations.rotate(q, w)  # in space from here on
-    for j in tree.order:
-        number = tree.carriers[j]
-        if number < 0:
+    slides: dict[int, tuple[Array, Array]] = {}
+    for j in linkage.tree.order:
+        number = linkage.tree.carriers[j]
+        if number < 0 or isinstance(linkage.joints[number], Spherical):  # which leaves its child turned as it is given
             continue
         joint = linkage.joints[number]
+        turn, turning, *slide = moved_by(joint, values.get(number), speeds.get(number))
+        slides[j] = slide[0], slide[1]
+        relative = rotations.multiply(turn, images[number])
         on_ground = joint.parent == GROUND
-        place, speed, spin = (np.zeros(3) if on_ground else one[joint.parent] for one in (r, v, w))
-        slide, opening = np.zeros(3), np.zeros(3)
-        if not isinstance(joint, Spherical):  # which leaves its child turned as it is given
-            turn, turning, slide, opening = moved_by(joint, values.get(number), speeds.get(number))
-            relative = rotations.multiply(turn, images[number])
-            q[j] = relative if on_ground else rotations.multiply(q[joint.parent], relative)
-            w[j] = spin + starts.turned(q, joint.parent, turning)
-        arm, back = starts.turned(q, joint.parent, np.add(joint.at[0], slide)), starts.turned(q, j, joint.at[1])
-        r[j] = place + arm - back
-        v[j] = speed + np.cross(spin, arm) + starts.turned(q, joint.parent, opening) - np.cross(w[j], back)
+        q[j] = relative if on_ground else rotations.multiply(q[joint.parent], relative)
+        w[j] = (0.0 if on_ground else w[joint.parent]) + starts.turned(q, joint.parent, turning)
+    r, v = starts.carried(linkage, q, w, free=(r, v), slides=slides)
     w = rotations.rotate(rotations.conjugate(q), w)
     state = _made(linkage, starts.Given(r, q, v, w, time=given.time, project=given.project))
     if not given.project:
@@ -143,7 +139,7 @@ def start_from_joints(
 
 def moved_by(joint: Joint, values: Array | None, rates: Array | None) -> tuple[Array, Array, Array, Array]:
     """What a joint does from where it stands at zero, in the axes of the parent: turn (quaternion), its rate, slide, its rate."""
-    turn, turning, slide, opening = IDENTITY, np.zeros(3), np.zeros(3), np.zeros(3)
+    turn, turning, slide, opening = starts.IDENTITY, np.zeros(3), np.zeros(3), np.zeros(3)
     elements = joint.elements or ()
     nothing = np.zeros(len(elements))
     values, rates = nothing if values is None else values, nothing if rates is None else rates
@@ -172,7 +168,7 @@ def measured_coordinates(joint: Joint, state: State, image: Array) -> Array:
 
 def _cardan_angles(joint: Universal, state: State, image: Array) -> Array:
     """Turn about the axis, then about the second direction that this turn has carried."""
-    parent = IDENTITY if joint.parent == GROUND else state.orientation[joint.parent]
+    parent = starts.IDENTITY if joint.parent == GROUND else state.orientation[joint.parent]
     seen = rotations.multiply(rotations.conjugate(parent), state.orientation[joint.child])
     turn = rotations.multiply(seen, rotations.conjugate(image))
     axis, second, third = joint.triad

@@ -5,7 +5,7 @@ Plain numpy, used once per start. Positions and directors are those of the axes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 MEETING = 1e-9  # mismatch of a joint, to the size of the linkage, that counts as rounding of the start
 PROJECTIONS = 50
 RANK = 1e-10  # singular values of the rows below this part of the largest are zero
+IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
+WORDS = {
+    POINT: "its points meet",
+    DOT: "its directions stay normal",
+    PLANE: "its points stay in the plane",
+    SCREW: "it advances with its turn",
+    DISTANCE: "its points keep their distance",
+}  # what rows say
 
 
 @dataclass(frozen=True)
@@ -47,23 +55,22 @@ class Given:
 def make_start(linkage: Linkage, given: Given) -> State:
     """A state that fits the joints; see `Linkage.start`."""
     n = linkage.count
-    q = orientations(given.orientation, n)
-    r = placed(linkage, q) if given.position is None else start_array(given.position, (n, 3), "position")
+    q, nothing = orientations(given.orientation, n), np.zeros((n, 3))
     masses = np.array([[body.mass] for body in linkage.bodies])
     y = start_momenta(
         n, lambda w: rotations.apply([body.tensor for body in linkage.bodies], w), prefix="angular_",
         velocity=given.angular_velocity, momentum=given.angular_momentum,
     )  # fmt: skip
     p = start_momenta(n, lambda v: masses * v, velocity=given.velocity, momentum=given.momentum)
-    y = np.zeros((n, 3)) if y is None else y
-    if p is None:
-        fields = {"orientation": q, "momentum": np.zeros((n, 3)), "angular_momentum": y}
-        motion = velocities_of_momenta(linkage, State(fields))
-        if given.angular_velocity is not None:  # no momentum tells a spin of lines and points, but what it moves does
-            motion = motion + _thin_spins(linkage, q, np.asarray(given.angular_velocity, dtype=float))
-        p = masses * moved(linkage, q, motion.reshape(n, 2, 3)[:, 1])
-    fields = {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}
-    return checked_start(linkage, State(fields, finite_number(given.time, "start.time")), project=given.project)
+    still = {"position": nothing, "orientation": q, "momentum": nothing}
+    turning = State({**still, "angular_momentum": nothing if y is None else y}, finite_number(given.time, "start.time"))
+    motion = velocities_of_momenta(linkage, turning)
+    if given.angular_velocity is not None:  # no momentum tells a spin of lines and points, but what it moves does
+        motion = motion + _thin_spins(linkage, q, np.asarray(given.angular_velocity, dtype=float))
+    r, v = carried(linkage, q, motion.reshape(n, 2, 3)[:, 1])
+    r = r if given.position is None else start_array(given.position, (n, 3), "position")
+    made = State({**turning.fields, "position": r, "momentum": masses * v if p is None else p}, turning.time)
+    return checked_start(linkage, made, project=given.project)
 
 
 def _thin_spins(linkage: Linkage, orientation: Array, angular_velocity: Array) -> Array:
@@ -84,7 +91,8 @@ def images_of(linkage: Linkage, orientation: Array) -> Array:
 
 def _seen(joint: Joint, orientation: Array) -> Array:
     """The orientation (..., 4) of the child seen from the parent."""
-    return rotations.multiply(_conjugate_of(orientation, joint.parent), orientation[..., joint.child, :])
+    back = IDENTITY if joint.parent == GROUND else rotations.conjugate(orientation[..., joint.parent, :])
+    return rotations.multiply(back, orientation[..., joint.child, :])
 
 
 def begun(linkage: Linkage, start: State) -> Linkage:
@@ -141,16 +149,11 @@ def residuals(linkage: Linkage, position: Array, orientation: Array, *, images: 
             elif kind == PLANE:
                 values.append(u[first] @ d)
             elif kind == DISTANCE:
-                values.append(_stretch(joint, d))
+                values.append(float((d @ d - joint.length**2) / (2.0 * joint.length)))
             else:
                 turn = angle_of(joint, images[k], orientation)
                 values.append(u[0] @ d - shifts[k] - joint.pitch * turn)
     return np.array(values)
-
-
-def _stretch(joint: Joint, gap: Array) -> float:
-    """(|d|^2 - l^2)/(2 l)."""
-    return float((gap @ gap - joint.length**2) / (2.0 * joint.length))
 
 
 def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Iterator[Array]:
@@ -208,12 +211,9 @@ def rates(linkage: Linkage, state: State, *, images: Array) -> Array:
 
 def mass_matrix(linkage: Linkage, orientation: Array) -> Array:
     """(6 n, 6 n): masses and inertia tensors in space."""
-    full = np.zeros((6 * linkage.count, 6 * linkage.count))
-    for j, body in enumerate(linkage.bodies):
-        turn = rotations.to_matrix(orientation[j])
-        full[6 * j : 6 * j + 3, 6 * j : 6 * j + 3] = body.mass * np.eye(3)
-        full[6 * j + 3 : 6 * j + 6, 6 * j + 3 : 6 * j + 6] = turn @ body.tensor @ turn.T
-    return full
+    turns = [rotations.to_matrix(q) for q in orientation]
+    tensors = [turn @ body.tensor @ turn.T for turn, body in zip(turns, linkage.bodies, strict=True)]
+    return _of_bodies([body.mass * np.eye(3) for body in linkage.bodies], tensors)
 
 
 def inverse_roots(linkage: Linkage, orientation: Array, *, fill: bool) -> Array:
@@ -222,15 +222,21 @@ def inverse_roots(linkage: Linkage, orientation: Array, *, fill: bool) -> Array:
     Where a body has no moment of inertia, W is zero: there is no motion; or, filled in, its largest moment stands for it, and for
     a point its mass at the farthest of its joints.
     """
-    full = np.zeros((6 * linkage.count, 6 * linkage.count))
+    turning = []
     for j, body in enumerate(linkage.bodies):
         roots = np.sqrt(body.inverse_moments)
         if fill and not roots.all():
             roots[roots == 0.0] = 1.0 / np.sqrt(size_of_inertia(linkage, j))
-        turn = rotations.to_matrix(orientation[j]) @ body.frame_matrix
-        full[6 * j : 6 * j + 3, 6 * j : 6 * j + 3] = np.eye(3) / np.sqrt(body.mass)
-        full[6 * j + 3 : 6 * j + 6, 6 * j + 3 : 6 * j + 6] = turn * roots
-    return full
+        turning.append(rotations.to_matrix(orientation[j]) @ body.frame_matrix * roots)
+    return _of_bodies([np.eye(3) / np.sqrt(body.mass) for body in linkage.bodies], turning)
+
+
+def _of_bodies(moving: Sequence[Array], turning: Sequence[Array]) -> Array:
+    """(6 n, 6 n) with two blocks (3, 3) on the diagonal for each body."""
+    n = len(moving)
+    made, each = np.zeros((n, 2, 3, n, 2, 3)), np.arange(n)
+    made[each, 0, :, each, 0], made[each, 1, :, each, 1] = moving, turning
+    return made.reshape(6 * n, 6 * n)
 
 
 def size_of_inertia(linkage: Linkage, number: int) -> float:
@@ -285,28 +291,124 @@ def thin_axes(linkage: Linkage, orientation: Array) -> Array:
     return np.array(made).reshape(len(made), 6 * linkage.count)
 
 
-def placed(linkage: Linkage, orientation: Array) -> Array:
-    """Positions at which the points of every carrying joint coincide; free bodies lie in the origin."""
-    r = np.zeros((linkage.count, 3))
+def carried(
+    linkage: Linkage,
+    orientation: Array,
+    omega: Array,
+    *,
+    free: tuple[Array, Array] | None = None,
+    slides: Mapping[int, tuple[Array, Array]] | None = None,
+) -> tuple[Array, Array]:
+    """Positions at which the points of every carrying joint coincide, and velocities that keep them together.
+
+    Parameters
+    ----------
+    omega : angular velocities, in space
+    free : positions and velocities of bodies that no joint carries; None: they rest in the origin
+    slides : by bodies, how far the point of the parent is displaced, and how fast, in the axes of the parent; others are not
+    """
+    still = np.zeros(3)
+    r, v = (np.zeros((linkage.count, 3)) if free is None else free[k].copy() for k in range(2))
     for j in linkage.tree.order:
-        if linkage.tree.carriers[j] >= 0:
-            joint = linkage.joints[linkage.tree.carriers[j]]
-            start = np.zeros(3) if joint.parent == GROUND else r[joint.parent]
-            arms = turned(orientation, joint.parent, joint.at[0]), turned(orientation, j, joint.at[1])
-            r[j] = start + arms[0] - arms[1]
-    return r
+        if linkage.tree.carriers[j] < 0:
+            continue
+        joint = linkage.joints[linkage.tree.carriers[j]]
+        slide, opening = (slides or {}).get(j, (still, still))
+        place, speed, spin = (still if joint.parent == GROUND else one[joint.parent] for one in (r, v, omega))
+        arm = turned(orientation, joint.parent, np.add(joint.at[0], slide))
+        back = turned(orientation, j, joint.at[1])
+        r[j] = place + arm - back
+        v[j] = speed + np.cross(spin, arm) + turned(orientation, joint.parent, opening) - np.cross(omega[j], back)
+    return r, v
 
 
-def moved(linkage: Linkage, orientation: Array, omega: Array) -> Array:
-    """Velocities with which those points stay together, for angular velocities in space."""
-    v = np.zeros((linkage.count, 3))
-    for j in linkage.tree.order:
-        if linkage.tree.carriers[j] >= 0:
-            joint = linkage.joints[linkage.tree.carriers[j]]
-            if joint.parent != GROUND:
-                v[j] = v[joint.parent] + np.cross(omega[joint.parent], turned(orientation, joint.parent, joint.at[0]))
-            v[j] -= np.cross(omega[j], turned(orientation, j, joint.at[1]))
-    return v
+class Fit:
+    """How the joints hold the bodies, as they count from a state, and what rounding is to their rows.
+
+    Parameters
+    ----------
+    shifts : of its screws (`shifts_of`), if they count from elsewhere
+    """
+
+    def __init__(self, linkage: Linkage, state: State, shifts: Array | None = None) -> None:
+        self.linkage, self.size = linkage, extent(linkage, state.position)
+        self.images = images_of(linkage, state.orientation)
+        self.shifts = shifts_of(linkage, state.position, state.orientation) if shifts is None else shifts
+        # rows that are lengths are compared with the size of the linkage, products of directions with 1
+        kinds = [kind for joint in linkage.joints for kind, *_ in joint.rows]
+        self.sizes = np.array([1.0 if kind == DOT else self.size for kind in kinds])
+
+    def gap(self, state: State) -> Array | None:
+        """How far a state is from fitting the joints, all rows; None if not farther than rounding."""
+        phi = residuals(self.linkage, state.position, state.orientation, images=self.images, shifts=self.shifts)
+        return None if (np.abs(phi) <= MEETING * self.sizes).all() else phi
+
+    def require(self, state: State) -> None:
+        """InputError if the state is farther off."""
+        phi = self.gap(state)
+        if phi is not None:
+            number, word, off = _worst(self.linkage, phi)
+            raise InputError(
+                f"the start does not fit {described(self.linkage, number)}: off by {off} from where {word}",
+                where=f"start.position[{self.linkage.joints[number].child}]",
+                do="correct the positions, leave them out (they follow from the joints), or use project=True",
+            )
+
+    def rate(self, state: State) -> Array | None:
+        """How far its velocities are from keeping the joints together; None if not farther than rounding."""
+        rate = rates(self.linkage, state, images=self.images)
+        moving, turning = np.abs(velocities(self.linkage, state)).reshape(-1, 2, 3).max(axis=(0, 2), initial=0.0)
+        fits = np.abs(rate) <= MEETING * (moving / self.size + turning) * self.sizes
+        return None if fits.all() else rate
+
+    def placed(self, state: State) -> State:
+        """The nearest position that fits: Newton towards Phi = 0 along the shortest way, masses as weights.
+
+        A rod may have to turn about its own line, and a point to turn, to fit a joint: they weigh as if they had a moment there.
+        """
+        linkage, known = self.linkage, {"images": self.images, "shifts": self.shifts}
+        r, q = state.position.copy(), state.orientation.copy()
+        for _ in range(PROJECTIONS):
+            phi = residuals(linkage, r, q, **known) / self.sizes
+            if np.abs(phi).max() <= 4.0 * np.finfo(float).eps:
+                break
+            rows = gradients(linkage, r, q, images=self.images) / self.sizes[:, None]
+            weights = inverse_roots(linkage, q, fill=True)
+            step = -weights @ np.linalg.lstsq(rows @ weights, phi, rcond=RANK)[0]
+            change = step.reshape(linkage.count, 2, 3)
+            r += change[:, 0]
+            for j in range(linkage.count):
+                q[j] = rotations.multiply(rotations.from_vector(change[j, 1]), q[j])
+            if max(np.abs(change[:, 0]).max() / self.size, np.abs(change[:, 1]).max()) <= np.finfo(float).eps:
+                break
+        made = State({**state.fields, "position": r, "orientation": q}, state.time)
+        phi = self.gap(made)
+        if phi is not None:
+            number, _, off = _worst(linkage, phi)
+            raise InputError(
+                f"no position near the start closes the loop: {described(linkage, number)} is off by {off}; not met: "
+                + _unmet(linkage, phi), where=f"start, joint {number}",
+                do="check the lengths and points of the bodies in that loop",
+            )  # fmt: skip
+        return made
+
+    def moving(self, state: State) -> State:
+        """The velocity nearest in kinetic energy that keeps the joints together; what has no inertia turns as it must."""
+        linkage = self.linkage
+        rows = gradients(linkage, state.position, state.orientation, images=self.images) / self.sizes[:, None]
+        motion = velocities_of_momenta(linkage, state)
+        lines = thin_axes(linkage, state.orientation)
+        if len(lines) and len(rows):  # turns that cost nothing fit whatever rows they can
+            fitted = seen_spins(rows, lines)[0]
+            rows = rows - fitted @ (fitted.T @ rows)
+        weights = inverse_roots(linkage, state.orientation, fill=False)
+        change = -weights @ np.linalg.lstsq(rows @ weights, rows @ motion, rcond=RANK)[0]
+        v = (motion + change).reshape(linkage.count, 2, 3)
+        p, y = state.momentum.copy(), state.angular_momentum.copy()
+        for j, body in enumerate(linkage.bodies):
+            p[j] = body.mass * v[j, 0]
+            y[j] = rotations.apply(body.tensor, rotations.rotate(rotations.conjugate(state.orientation[j]), v[j, 1]))
+        return State({**state.fields, "momentum": p, "angular_momentum": y}, state.time)
 
 
 def projected(linkage: Linkage, state: State, *, shifts: Array) -> State:
@@ -314,83 +416,60 @@ def projected(linkage: Linkage, state: State, *, shifts: Array) -> State:
 
     The images of the joints must be known (`begun`), and the shifts of its screws.
     """
-    images = images_of(linkage, state.orientation)
-    size = extent(linkage, state.position)
-    state = _projected_position(linkage, state, images=images, shifts=shifts, size=size)
-    return _projected_velocity(linkage, state, images, size=size)
+    fit = Fit(linkage, state, shifts)
+    return fit.moving(fit.placed(state))
 
 
 def with_fitting_velocity(linkage: Linkage, state: State) -> State:
     """The state with the velocities nearest in kinetic energy that fit the joints: noise of the masses becomes noise of the joints."""
-    images = images_of(linkage, state.orientation)
-    return _projected_velocity(linkage, state, images, size=extent(linkage, state.position))
+    return Fit(linkage, state).moving(state)
 
 
 def check_position(linkage: Linkage, state: State) -> None:
     """InputError if the bodies are not where the joints hold them. Velocities may be those of a step that holds positions only."""
-    phi = _mismatch(linkage, state)
-    if phi is not None:
-        _refuse_position(linkage, phi)
+    Fit(linkage, state).require(state)
 
 
 def require_closed(linkage: Linkage, state: State) -> None:
     """InputError if a state in which driven joints follow their paths pulls a loop apart: the paths contradict it."""
-    phi = _mismatch(linkage, state)
-    images, size = images_of(linkage, state.orientation), extent(linkage, state.position)
-    rate = _rate_mismatch(linkage, state, images, size=size)
-    off = rate if phi is None else phi
-    if off is None:
+    fit = Fit(linkage, state)
+    phi, rate = fit.gap(state), fit.rate(state)
+    if phi is None and rate is None:
         return
-    number, word = row_name(linkage, int(np.argmax(np.abs(off))))
+    number, word, off = _worst(linkage, rate if phi is None else phi)
     driven = ", ".join(map(str, sorted(linkage.signals.driven)))
-    how = f"at {np.abs(off).max():.3g}" if phi is None else f"by {np.abs(off).max():.3g}"
     raise InputError(
-        f"the prescribed motions of joint {driven} contradict a loop: they pull joint {number} apart {how} from where {word}",
+        f"the prescribed motions of joint {driven} contradict a loop: they pull joint {number} apart {'at' if phi is None else 'by'} {off} from where {word}",
         where=f"start, joint {number}", do="drive no more joints than the loop leaves free, along paths that it can follow",
     )  # fmt: skip
 
 
-def _mismatch(linkage: Linkage, state: State) -> Array | None:
-    """How far a state is from fitting the joints, all rows; None if not farther than rounding."""
-    images, shifts = images_of(linkage, state.orientation), shifts_of(linkage, state.position, state.orientation)
-    phi = residuals(linkage, state.position, state.orientation, images=images, shifts=shifts)
-    fits = np.abs(phi) <= MEETING * row_sizes(linkage, extent(linkage, state.position))
-    return None if fits.all() else phi
-
-
-def _rate_mismatch(linkage: Linkage, state: State, images: Array, *, size: float) -> Array | None:
-    """The same of its velocities, for a linkage of this size."""
-    rate = rates(linkage, state, images=images)
-    moving, turning = np.abs(velocities(linkage, state)).reshape(-1, 2, 3).max(axis=(0, 2), initial=0.0)
-    fits = np.abs(rate) <= MEETING * (moving / size + turning) * row_sizes(linkage, size)
-    return None if fits.all() else rate
-
-
 def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
     """The state if it fits the joints; else an InputError, or the nearest state that does."""
-    images = images_of(linkage, state.orientation)
-    shifts = shifts_of(linkage, state.position, state.orientation)
-    phi, size = _mismatch(linkage, state), extent(linkage, state.position)
-    if phi is not None:
-        if not project:
-            _refuse_position(linkage, phi)
-        given = state
-        state = _projected_position(linkage, given, images=images, shifts=shifts, size=size)
-        images = images_of(
+    fit = Fit(linkage, state)
+    if not project:
+        fit.require(state)
+    elif fit.gap(state) is not None:
+        given, state = state, fit.placed(state)
+        fit.images = images_of(
             linkage, state.orientation
-        )  # a joint without an image gets that of the state which is returned
-        log_message(
-            f"start projected onto the joints: bodies moved by up to {np.abs(state.position - given.position).max():.3g}"
-        )
-    rate = _rate_mismatch(linkage, state, images, size=size)
-    if rate is not None:
-        if not project:
-            _refuse_velocity(linkage, rate)
-        given = state
-        state = _projected_velocity(linkage, given, images, size=size)
+        )  # a joint without one gets that of the state which is returned
+        change = np.abs(state.position - given.position).max()
+        log_message(f"start projected onto the joints: bodies moved by up to {change:.3g}")
+    rate = fit.rate(state)
+    if rate is None:
+        return state
+    if project:
+        given, state = state, fit.moving(state)
         change = np.abs(velocities(linkage, state) - velocities(linkage, given)).max()
         log_message(f"start projected onto the joints: velocities changed by up to {change:.3g}")
-    return state
+        return state
+    number, _, off = _worst(linkage, rate)
+    raise InputError(
+        f"the velocities pull {described(linkage, number)} apart at {off}",
+        where=f"start.velocity[{linkage.joints[number].child}]",
+        do="correct the velocities, leave the linear ones out (they follow), or use project=True",
+    )
 
 
 def extent(linkage: Linkage, position: Array) -> float:
@@ -399,65 +478,9 @@ def extent(linkage: Linkage, position: Array) -> float:
     return float(max([np.abs(position).max(initial=0.0), *points])) or 1.0
 
 
-def row_sizes(linkage: Linkage, size: float) -> Array:
-    """(rows,): what rows are compared with: those that are lengths with the size of the linkage, products of directions with 1."""
-    return np.array([1.0 if kind == DOT else size for joint in linkage.joints for kind, *_ in joint.rows])
-
-
-def _projected_position(linkage: Linkage, state: State, *, images: Array, shifts: Array, size: float) -> State:
-    """Newton towards Phi = 0 along the shortest way, masses as weights.
-
-    A rod may have to turn about its own line, and a point to turn, to fit a joint: they weigh as if they had a moment there.
-    """
-    r, q, sizes = state.position.copy(), state.orientation.copy(), row_sizes(linkage, size)
-    for _ in range(PROJECTIONS):
-        phi = residuals(linkage, r, q, images=images, shifts=shifts) / sizes
-        if np.abs(phi).max() <= 4.0 * np.finfo(float).eps:
-            break
-        rows = gradients(linkage, r, q, images=images) / sizes[:, None]
-        weights = inverse_roots(linkage, q, fill=True)
-        step = -weights @ np.linalg.lstsq(rows @ weights, phi, rcond=RANK)[0]
-        change = step.reshape(linkage.count, 2, 3)
-        r += change[:, 0]
-        for j in range(linkage.count):
-            q[j] = rotations.multiply(rotations.from_vector(change[j, 1]), q[j])
-        if max(np.abs(change[:, 0]).max() / size, np.abs(change[:, 1]).max()) <= np.finfo(float).eps:
-            break
-    phi = residuals(linkage, r, q, images=images, shifts=shifts)
-    if not (np.abs(phi) <= MEETING * sizes).all():
-        _refuse_position(linkage, phi, tried=True)
-    p, y = state.momentum, state.angular_momentum
-    return State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, state.time)
-
-
-def _projected_velocity(linkage: Linkage, state: State, images: Array, *, size: float) -> State:
-    """The velocity nearest in kinetic energy that keeps the joints together; what has no inertia turns as it must."""
-    rows = gradients(linkage, state.position, state.orientation, images=images) / row_sizes(linkage, size)[:, None]
-    motion = velocities_of_momenta(linkage, state)
-    lines = thin_axes(linkage, state.orientation)
-    if len(lines) and len(rows):  # turns that cost nothing fit whatever rows they can
-        fitted = seen_spins(rows, lines)[0]
-        rows = rows - fitted @ (fitted.T @ rows)
-    weights = inverse_roots(linkage, state.orientation, fill=False)
-    change = -weights @ np.linalg.lstsq(rows @ weights, rows @ motion, rcond=RANK)[0]
-    v = (motion + change).reshape(linkage.count, 2, 3)
-    p, y = state.momentum.copy(), state.angular_momentum.copy()
-    for j, body in enumerate(linkage.bodies):
-        p[j] = body.mass * v[j, 0]
-        y[j] = rotations.apply(body.tensor, rotations.rotate(rotations.conjugate(state.orientation[j]), v[j, 1]))
-    fields = {"position": state.position, "orientation": state.orientation, "momentum": p, "angular_momentum": y}
-    return State(fields, state.time)
-
-
-def row_name(linkage: Linkage, row: int) -> tuple[int, str]:
-    """The joint that a row belongs to, and what it says."""
-    words = {POINT: "its points meet", DOT: "its directions stay normal", PLANE: "its points stay in the plane",
-             SCREW: "it advances with its turn", DISTANCE: "its points keep their distance"}  # fmt: skip
-    for number, joint in enumerate(linkage.joints):
-        if row < len(joint.rows):
-            return number, words[joint.rows[row][0]]
-        row -= len(joint.rows)
-    raise IndexError(row)
+def _row_names(linkage: Linkage) -> list[tuple[int, str]]:
+    """The joint that each row belongs to, and what it says."""
+    return [(number, WORDS[kind]) for number, joint in enumerate(linkage.joints) for kind, *_ in joint.rows]
 
 
 def described(linkage: Linkage, number: int) -> str:
@@ -466,45 +489,19 @@ def described(linkage: Linkage, number: int) -> str:
     return f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
 
 
-def _refuse_position(linkage: Linkage, phi: Array, *, tried: bool = False) -> None:
-    worst = int(np.argmax(np.abs(phi)))
-    number, word = row_name(linkage, worst)
-    joint = linkage.joints[number]
-    which = described(linkage, number)
-    if tried:
-        raise InputError(
-            f"no position near the start closes the loop: {which} is off by {abs(phi[worst]):.3g}; not met: "
-            + _unmet(linkage, phi), where=f"start, joint {number}",
-            do="check the lengths and points of the bodies in that loop",
-        )  # fmt: skip
-    raise InputError(
-        f"the start does not fit {which}: off by {abs(phi[worst]):.3g} from where {word}",
-        where=f"start.position[{joint.child}]",
-        do="correct the positions, leave them out (they follow from the joints), or use project=True",
-    )
+def _worst(linkage: Linkage, off: Array) -> tuple[int, str, str]:
+    """The joint that is farthest from fitting, what its row says, and how far it is off."""
+    row = int(np.argmax(np.abs(off)))
+    return *_row_names(linkage)[row], f"{abs(off[row]):.3g}"
 
 
 def _unmet(linkage: Linkage, phi: Array) -> str:
     """The rows that are off by half of the worst or more, in words: "its points meet" of joint 0, 1."""
     joints: dict[str, set[int]] = {}
-    for row in np.flatnonzero(np.abs(phi) > 0.5 * np.abs(phi).max()):
-        number, word = row_name(linkage, int(row))
-        joints.setdefault(word, set()).add(number)
+    for (number, word), off in zip(_row_names(linkage), np.abs(phi), strict=True):
+        if off > 0.5 * np.abs(phi).max():
+            joints.setdefault(word, set()).add(number)
     return "; ".join(f'"{word}" of joint {", ".join(map(str, sorted(which)))}' for word, which in joints.items())
-
-
-def _refuse_velocity(linkage: Linkage, rate: Array) -> None:
-    worst = int(np.argmax(np.abs(rate)))
-    number, _ = row_name(linkage, worst)
-    raise InputError(
-        f"the velocities pull {described(linkage, number)} apart at {abs(rate[worst]):.3g}",
-        where=f"start.velocity[{linkage.joints[number].child}]",
-        do="correct the velocities, leave the linear ones out (they follow), or use project=True",
-    )  # fmt: skip
-
-
-def _conjugate_of(orientation: Array, body: int) -> Array:
-    return np.array((1.0, 0.0, 0.0, 0.0)) if body == GROUND else rotations.conjugate(orientation[..., body, :])
 
 
 def turned(orientation: Array, body: int, vectors: ArrayLike) -> Array:
@@ -544,17 +541,12 @@ def undefined_force(linkage: Linkage, state: State) -> str:
         if isinstance(force, OnAngle):
             reason = force.undefined_at(float(linkage.angles(state)[force.joint]), state.time)
         elif isinstance(force, OfDistance):
-            distance = _distance(force, state)
+            ends = [
+                (0.0 if body == GROUND else state.position[body]) + turned(state.orientation, body, point)
+                for body, point in zip((force.i, force.j), force.at, strict=True)
+            ]
+            distance = float(np.linalg.norm(ends[0] - ends[1]))
             reason = "" if force.pair.is_defined(distance) else f"no finite energy at distance {distance:g}"
         if reason:
             return f"start, forces[{k}] ({type(force).__name__}): {reason}"
     return linkage.acting.undefined_at(state) or "start"
-
-
-def _distance(force: OfDistance, state: State) -> float:
-    """How far the points of a force are apart."""
-    ends = []
-    for body, point in zip((force.i, force.j), map(np.array, force.at), strict=True):
-        turned = point if body == GROUND else state.position[body] + rotations.rotate(state.orientation[body], point)
-        ends.append(turned)
-    return float(np.linalg.norm(ends[0] - ends[1]))
