@@ -59,7 +59,6 @@ from .systems.chain.ends import Clamped, Displaced, Force, Free, Moved, Torque, 
 from .systems.chain.rod_chain import Rod
 from .systems.free_body import FreeBody
 from .systems.hamiltonian import Hamiltonian
-from .systems.linkage.driven import Driven
 from .systems.linkage.joint_forces import (
     Damper,
     Load,
@@ -78,9 +77,8 @@ from .systems.linkage.joints import (
     Spherical,
     Universal,
 )
-from .systems.linkage.limit import Limit
 from .systems.linkage.linkage import Linkage
-from .systems.linkage.motor import Motor
+from .systems.linkage.motor import Driven, Limit, Motor
 from .systems.linkage.particle_forces import Angle, Dihedral, External
 from .systems.orientations import euler_angles
 from .systems.potentials.elastic import Elastic

@@ -76,7 +76,7 @@ class Registry(Generic[Kind]):
             )  # fmt: skip
         return self._kinds[name]
 
-    def described(self, given: Mapping[str, Any]) -> tuple[Kind, dict[str, Any]]:
+    def described(self, given: Mapping[str, object]) -> tuple[Kind, dict[str, object]]:
         """The dataclass that `describe` (or a case) names by given["kind"], and the rest as its arguments: none unknown, none missing."""
         arguments = dict(given)
         kind = self.find(arguments.pop("kind", None))

@@ -87,7 +87,7 @@ def test_cases_know_every_joint_and_force_with_their_arguments(tables, kinds):
     [
         ('kind = "Spherical"', 'kind = "Sperical"', 15, "did you mean Spherical?"),
         ("child = 1\n", "chld = 1\n", 17, "no key chld (did you mean child?)"),
-        ("axis = [1.0, 0.0, 0.0]", "axis = [0.0, 0.0, 0.0]", 13, "is zero"),
+        ("axis = [1.0, 0.0, 0.0]", "axis = [0.0, 0.0, 0.0]", 13, "has no direction"),
         ("k*theta**2/2", "k*phi**2/2", 22, "unknown name phi"),
         ("2*sin(t)", "2*sin(x)", 27, "unknown name x"),
         ("joint = 0", "joint = 1", 21, "no single number"),

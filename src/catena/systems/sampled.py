@@ -126,7 +126,7 @@ def in_time(given: object, where: str, names: Sequence[str] = ()) -> InTime:
     return float(finite_numbers(given, (), where=where, do="give a number, a text in t, or Sampled(times, values)"))
 
 
-def components(given: Sequence[object] | Array, count: int, where: str) -> tuple[InTime, ...]:
+def components(given: object, count: int, where: str) -> tuple[InTime, ...]:
     """So many numbers, texts in t or tables."""
     if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != count:
         raise InputError(f"{given!r}", where=where, do=f"give {count} numbers, texts in t, or tables")

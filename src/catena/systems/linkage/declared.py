@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import partial
-from typing import Any, ClassVar, TypeAlias, TypeGuard
+from typing import ClassVar, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -16,13 +16,14 @@ from ..numbers import Vector, finite_number, finite_numbers
 from ..potentials.pairwise import Pairwise, checked
 from ..sampled import Sampled
 
-Takes: TypeAlias = "Mapping[str, Callable[[Any, str], object]]"
+Check: TypeAlias = Callable[[object, str], object]
+Made = TypeVar("Made")
 
 
 class Declared:
     """Base of both. A field whose metadata is `takes(check)` keeps what check(given, where) makes of what is given."""
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -35,17 +36,17 @@ class Declared:
         return {"kind": type(self).__name__} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
 
-def takes(check: Callable[[Any, str], object]) -> Takes:
+def takes(check: Check) -> Mapping[str, Check]:
     """The metadata of a field that is checked so, or made into what is kept."""
     return {"check": check}
 
 
-def unless_none(check: Callable[[Any, str], object]) -> Takes:
+def unless_none(check: Check) -> Mapping[str, Check]:
     """The same of one that may be left out."""
     return takes(lambda given, where: None if given is None else check(given, where))
 
 
-def numbers_of(what: str, least: int = 0) -> Takes:
+def numbers_of(what: str, least: int = 0) -> Mapping[str, Check]:
     """A whole number by which something is known."""
 
     def check(given: object, where: str) -> int:
@@ -76,10 +77,8 @@ def is_number(given: object, least: int) -> TypeGuard[int | np.integer]:
 def require_below(count: int, number: int, what: str, where: str) -> None:
     """InputError if there is no body, joint or atom of a number."""
     if number >= count:
-        raise InputError(
-            f"there is no {what} {number}: there {f'are {count}' if count != 1 else 'is 1'}, counted from 0", where=where,
-            do=f"give a number below {count}",
-        )  # fmt: skip
+        wrong = f"there is no {what} {number}: there {'is' if count == 1 else 'are'} {count}, counted from 0"
+        raise InputError(wrong, where=where, do=f"give a number below {count}")
 
 
 def listed(given: object, where: str) -> tuple[object, ...]:
@@ -89,7 +88,7 @@ def listed(given: object, where: str) -> tuple[object, ...]:
     return tuple(given)
 
 
-def made_from(given: object, base: Any, registry: Registry[Any], *, such_as: str) -> Any:
+def made_from(given: object, base: type[Made], registry: Registry[type[Made]], *, such_as: str) -> Made:
     """The joint or force itself, or the one that `describe` (or a case) wrote down."""
     if isinstance(given, base):
         return given
@@ -100,10 +99,14 @@ def made_from(given: object, base: Any, registry: Registry[Any], *, such_as: str
     return kind(**arguments)
 
 
-def _plain(value: Any) -> Json:
+def _plain(value: object) -> Json:
     """As a case writes it; tuples are lists, all the way down."""
     if isinstance(value, (Pairwise, Sampled)):
         return value.describe()
     if isinstance(value, Mapping):
         return dict(value)
-    return [_plain(one) for one in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+    return (
+        [_plain(one) for one in value]
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else cast(Json, value)
+    )

@@ -78,7 +78,7 @@ def joint_speeds(linkage: Linkage, state: State) -> Array:
     return made
 
 
-def controlled_places(linkage: Linkage, view: View, z: Array, state: Callable[[], State]) -> tuple[Array, Array]:
+def controlled_places(linkage: Linkage, view: View, z: Array, known_as: Callable[[], State]) -> tuple[Array, Array]:
     """Angles, full turns counted, and speeds of the joints whose motors a controller sets; of a tree in joint form both stand in z."""
     from .joint_form.layout import layout_of
     from .joint_form.motion import Link
@@ -86,13 +86,13 @@ def controlled_places(linkage: Linkage, view: View, z: Array, state: Callable[[]
     joints = list(linkage.controls)
     if view.name != "field":
         first = 13 * linkage.count + 4 * len(linkage.joints)
-        return z[[first + k for k in joints]], joint_speeds(linkage, state())[joints]
+        return z[[first + k for k in joints]], joint_speeds(linkage, known_as())[joints]
     layout = layout_of(linkage)
     angles = [layout.angles[k] for k in joints]
     rates = {row[Link.COORDINATE]: row[Link.RATE] for row in layout.links if row[Link.RATE] >= 0}
     if all(place in rates for place in angles):
         return z[angles], z[[rates[place] for place in angles]]
-    return z[angles], joint_speeds(linkage, state())[joints]  # some close loops
+    return z[angles], joint_speeds(linkage, known_as())[joints]  # some close loops
 
 
 def start_from_joints(

@@ -349,9 +349,10 @@ JointForce = Spring | Damper | OfDistance | OnAngle | Load | OnParticles | Presc
 
 def force_from(given: object) -> JointForce:
     """The force itself, or the one that `describe` (or a case) wrote down."""
-    if isinstance(given, OnBodies) and not isinstance(given, JointForce):
+    made = made_from(given, OnBodies, FORCES, such_as="Spring(...), Load")
+    if not isinstance(made, JointForce):
         raise InputError(
-            f"{given!r} says nothing of what it does", where="Linkage.forces",
+            f"{made!r} says nothing of what it does", where="Linkage.forces",
             do="derive the class from OnAngle or OfDistance, which ask for a potential, or from Spring, Damper or Load",
         )  # fmt: skip
-    return made_from(given, OnBodies, FORCES, such_as="Spring(...), Load")
+    return made

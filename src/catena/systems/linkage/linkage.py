@@ -6,7 +6,7 @@ In director form every body has its own position and orientation, and the joints
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
@@ -313,8 +313,11 @@ class Linkage(System):
             motion = starts.velocities(self, state)
             require_resisted(self, state, applied_forces(self, state, motion, self.angles(state)))
 
-    def begun(self, start: State) -> Linkage:
-        return starts.begun(self, start)
+    begun = starts.begun
+    undefined_at = starts.undefined_force
+    motor_places = controlled_places
+    blamed = blamed
+    passed_stop = passed_stop
 
     def phase_space(self, start: State) -> PhaseSpace:
         shifts = starts.shifts_of(self, start.position, start.orientation)
@@ -364,13 +367,6 @@ class Linkage(System):
         """Joints with a motor, or with a motion that is prescribed."""
         motors = {f.joint for f in self.forces if isinstance(f, OnAngle) and "motor_torque" in f.quantities}
         return sorted(motors | set(self.signals.driven))
-
-    def motor_places(self, view: View, z: Array, known_as: Callable[[], State]) -> tuple[Array, Array]:
-        return controlled_places(self, view, z, known_as)
-
-    def undefined_at(self, state: State) -> str:
-        """The first force without an energy."""
-        return starts.undefined_force(self, state)
 
     def angles(self, state: State, start: State | None = None) -> Array:
         """(joints,): the angle about the axis of each joint that has one, in (-pi, pi], and the displacement of sliders; nan for the others.
@@ -503,16 +499,9 @@ class Linkage(System):
 
         return linearise(self, checked_start(self, state, "linearise.state"))
 
-    def blamed(self, par: Parameters) -> str:
-        """What a failed step could not meet, from the parameters of its run; empty if that is not known."""
-        return blamed(self, par)
-
     @property
     def is_prescribed(self) -> bool:
         return bool(self.signals.driven)
-
-    def passed_stop(self, times: Array) -> str:
-        return passed_stop(self, times)
 
     def first_jump(self, times: Array, dt: float, start: State) -> Jump | None:
         return self.signals.first_jump(times, dt)

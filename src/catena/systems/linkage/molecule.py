@@ -19,6 +19,7 @@ from ..base import Array
 from ..body import Body
 from ..particles.acting_terms import dihedral
 from ..potentials.pairwise import NO_TYPE
+from .declared import require_below
 from .joint_forces import OnBodies
 from .joints import Revolute
 from .particle_forces import OfParticles
@@ -62,11 +63,7 @@ class Molecule:
             return force
         numbers = self.numbers
         for atom in force.atoms:
-            if atom >= len(numbers):
-                raise InputError(
-                    f"there is no atom {atom}; there are {len(numbers)}", where=f"{type(force).__name__}.atoms",
-                    do=f"give numbers below {len(numbers)}, as in the file, from 0 on",
-                )  # fmt: skip
+            require_below(len(numbers), atom, "atom", f"{type(force).__name__}.atoms")
         return replace(force, atoms=tuple(int(numbers[atom]) for atom in force.atoms))
 
 

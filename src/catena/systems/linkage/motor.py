@@ -1,7 +1,8 @@
-"""Motors of joints: a torque that is given, one that follows a target, or one that a controller sets."""
+"""What moves joints, and what stops them: motors, elastic stops, and motions that are prescribed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,9 +16,9 @@ from ...errors import InputError
 from ...kernels.marks import Kernel
 from ..potentials.pairwise import checked
 from ..sampled import GivenInTime, InTime, in_time
-from .declared import FROM_ZERO, unless_none
+from .declared import FROM_ZERO, NUMBER, takes, unless_none
 from .director_form import motors as kernels
-from .joint_forces import FORCES, AngleQuantity, JointForce, OnAngle
+from .joint_forces import FORCES, AngleQuantity, JointForce, OnAngle, Prescribed
 from .signals import values_at
 
 NO_LIMIT = float(np.finfo(float).max)
@@ -95,6 +96,95 @@ class Motor(OnAngle):
         par = SimpleNamespace(torsion=self.constants, signal=values_at(self.signals, time))
         push = kernels.given_torque if self.target is None else kernels.follow_target
         return float(push(theta, rate, 0, 0, par)[0])
+
+
+@FORCES.register
+@dataclass(frozen=True)
+class Limit(OnAngle):
+    """Elastic stops of a joint: V = stiffness/2 x^2 with the angle x by which it is turned beyond one of them.
+
+    The damping grows with x, so that the torque has no jump where a stop is met: -damping |x| dtheta/dt [hunt1975]. V has one continuous
+    derivative; methods of order above 2 lose some of it in the step in which a stop is met or left.
+
+    Parameters
+    ----------
+    joint : number of a joint with an angle, or of a slider: its displacement stands for the angle, a force for the torque (joint form)
+    low, high : angles between which it turns freely, counted as in `Torsion`
+    stiffness : torque per angle beyond a stop
+    damping : torque per angle beyond a stop and angular velocity
+
+    References
+    ----------
+    [hunt1975]
+    """
+
+    low: float = field(default=-math.pi, metadata=NUMBER)
+    high: float = field(default=math.pi, metadata=NUMBER)
+    stiffness: float = field(default=1.0, metadata=FROM_ZERO)
+    damping: float = field(default=0.0, metadata=FROM_ZERO)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.low < self.high:
+            raise InputError(f"low = {self.low:g} is not below high = {self.high:g}", where="Limit", do="exchange them")
+
+    @property
+    def quantities(self) -> frozenset[AngleQuantity]:  # type: ignore[override]
+        stored = OnAngle.quantities
+        return stored | {"drag_torque"} if self.damping > 0.0 else stored
+
+    @property
+    def viscosity(self) -> float:
+        return 0.0
+
+    @property
+    def dissipates(self) -> bool:
+        return self.damping > 0.0
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self.low, self.high, self.stiffness, self.damping
+
+    def kernel(self, quantity: AngleQuantity) -> Kernel:
+        found: dict[str, Kernel] = {
+            "torsion_energy": kernels.limit_energy, "torsion_slope": kernels.limit_slope,
+            "torsion_curvature": kernels.limit_curvature, "drag_torque": kernels.limit_drag,
+        }  # fmt: skip
+        return found[quantity]
+
+    def torque_at(self, theta: float, rate: float, time: float) -> float:
+        par = SimpleNamespace(torsion=self.constants)
+        drag = kernels.limit_drag(theta, rate, 0, 0, par)[0]
+        return float(drag - kernels.limit_slope(theta, 0, par))
+
+
+@FORCES.register
+@dataclass(frozen=True)
+class Driven(Prescribed):
+    """The angle of a joint, or the displacement of a slider, is prescribed; what it takes is read out as `motor_torque` of the outputs.
+
+    A constraint that moves: it is held exactly, and its work is counted as that of the loads.
+
+    Parameters
+    ----------
+    joint : number of a joint with an angle, or of a Prismatic one, that carries its child
+    path : angle or displacement, counted as in `Torsion`: a text in t, or `Sampled(times, values)`; it needs two continuous derivatives
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> rod = ct.Body.box((0.1, 0.1, 1.0), mass=3.0)
+    >>> hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
+    >>> crank = ct.Linkage([rod], [hinge], [ct.Driven(0, "t**2")], gravity=(0, 0, 0))
+    >>> crank.motor_torques(crank.start()).round(12).tolist()  # twice the moment of inertia about the hinge
+    [2.005]
+    """
+
+    path: GivenInTime = field(default=0.0, metadata=takes(in_time))
+
+    @property
+    def signals(self) -> tuple[InTime, ...]:
+        return (in_time(self.path, "Driven.path"),)
 
 
 def held_forces(forces: Iterable[JointForce], torques: ArrayLike) -> tuple[JointForce, ...]:

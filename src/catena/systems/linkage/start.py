@@ -433,10 +433,11 @@ def check_position(linkage: Linkage, state: State) -> None:
 def require_closed(linkage: Linkage, state: State) -> None:
     """InputError if a state in which driven joints follow their paths pulls a loop apart: the paths contradict it."""
     fit = Fit(linkage, state)
-    phi, rate = fit.gap(state), fit.rate(state)
-    if phi is None and rate is None:
+    phi = fit.gap(state)
+    most = fit.rate(state) if phi is None else phi
+    if most is None:
         return
-    number, word, off = _worst(linkage, rate if phi is None else phi)
+    number, word, off = _worst(linkage, most)
     driven = ", ".join(map(str, sorted(linkage.signals.driven)))
     raise InputError(
         f"the prescribed motions of joint {driven} contradict a loop: they pull joint {number} apart {'at' if phi is None else 'by'} {off} from where {word}",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import InputError
+from .declared import require_below
 from .joints import GROUND, Joint
 
 FLOATING = -2  # parent of a body that no joint of the tree carries
@@ -34,11 +35,7 @@ def tree_of(count: int, joints: Sequence[Joint]) -> Tree:
     parents, carriers, loops = [FLOATING] * count, [-1] * count, []
     for number, joint in enumerate(joints):
         for role, body in (("parent", joint.parent), ("child", joint.child)):
-            if body >= count:
-                raise InputError(
-                    f"joint {number} names body {body} as its {role}, but there {'is 1 body' if count == 1 else f'are {count} bodies'}, numbered from 0",
-                    where=f"Linkage.joints[{number}].{role}", do=f"give a number below {count}",
-                )  # fmt: skip
+            require_below(count, body, "body", f"Linkage.joints[{number}].{role}")
         if joint.carries and carriers[joint.child] < 0:
             parents[joint.child], carriers[joint.child] = joint.parent, number
         else:

@@ -11,10 +11,8 @@ import numpy as np
 
 from ....errors import CatenaWarning, InputError, unknown_word
 from ...sampled import GivenInTime, Sampled
-from ..driven import Driven
 from ..joint_forces import JointForce
-from ..limit import Limit
-from ..motor import Motor
+from ..motor import Driven, Limit, Motor
 from .importing import Robot
 
 
@@ -83,13 +81,13 @@ def _require_within(prescribed: object, limit: tuple[float, float] | None, what:
 def _warn(robot: Robot, unused: list[str], moved: list[str], braked: list[str]) -> None:
     """Name what the file says and nothing here does."""
     idle = [name for name in robot.efforts if name not in moved] if moved else []
-    said = (
+    fates = (
         ("limits of", unused, "are not enforced: give limits=(stiffness, damping)"),
         ("dry friction of", robot.frictions, "is left out"),
         ("largest speeds of", robot.speeds, "are not enforced"),
         ("damping of", braked, "is left out: their motion is prescribed"),
         ("efforts of", idle, "are not used: no motor acts there"),
     )
-    notes = [f"{what} {', '.join(names)} {fate}" for what, names, fate in said if names]
+    notes = [f"{what} {', '.join(names)} {fate}" for what, names, fate in fates if names]
     if notes:
         warnings.warn(f"{robot.name or 'robot'}: {'; '.join(notes)}", CatenaWarning, stacklevel=4)

@@ -84,9 +84,8 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
     InputError : the file cannot be read, is malformed, or is no tree of bodies with mass; with the line
     """
     document = read_document(path)
-    start = _checked_angles(document, angles or {})
+    start, here = _checked_angles(document, angles or {}), (np.zeros(3), np.eye(3))
     order = _outward(document)
-    here = np.zeros(3), np.eye(3)
     ground = _Group(document.links[_root(document)], here, GROUND, [])
     home: dict[str, tuple[_Group, Pose]] = {ground.link.name: (ground, here)}
     groups: list[_Group] = []
@@ -111,10 +110,7 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
     bodies = [_body(group) for group in groups]
     centers = [center for _, center in bodies]
     damped = [(number, joint.damping) for number, (joint, *_) in enumerate(movers) if joint.damping > 0.0]
-    said = {
-        what: {joint.name: getattr(joint, what) for joint in document.joints.values() if getattr(joint, what)}
-        for what in ("limit", "effort", "velocity", "friction")
-    }
+    every = document.joints.values()
     return Robot(
         document.name,
         tuple(body for body, _ in bodies),
@@ -124,7 +120,10 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
         tuple(Torsion(number, damping=damping) for number, damping in damped),
         np.array([group.pose[0] + group.pose[1] @ center for group, center in zip(groups, centers, strict=True)]),
         rotations.from_matrix(np.array([group.pose[1] for group in groups])),
-        *said.values(),
+        {joint.name: joint.limit for joint in every if joint.limit is not None},
+        {joint.name: joint.effort for joint in every if joint.effort > 0.0},
+        {joint.name: joint.velocity for joint in every if joint.velocity > 0.0},
+        {joint.name: joint.friction for joint in every if joint.friction > 0.0},
     )
 
 
