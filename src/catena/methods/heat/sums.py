@@ -27,9 +27,23 @@ def count_step(carry):
     carry[Sums.WINDOW] += 1.0
 
 
+@within
+def sum_of_those_there(par, carry, first_part, last_part, first, last):
+    """Sum over the components first to last - 1 of the parts first_part to last_part - 1, and how many these are: of what is held none is."""
+    stride = int(par.stride[0])
+    total = 0.0
+    count = 0.0
+    for j in range(first_part, last_part):
+        for c in range(first, last):
+            if par.precision[j, c] != 0.0:
+                total += carry[Sums.WIDTH + c * stride + j]
+                count += 1.0
+    return total, count
+
+
 def account_momenta(par, carry, row):
     """Means since the last sample, then begin anew: squares by component over all parts, squares by part over all components, fourth
-    moments over 3, square of the total momentum, each in units of what it should be. Nothing is there of a part that is held."""
+    moments over 3, square of the total momentum, each in units of what it should be."""
     parts = par.precision.shape[0]
     components = par.precision.shape[1]
     stride = int(par.stride[0])
@@ -37,21 +51,11 @@ def account_momenta(par, carry, row):
     fourth = 0.0
     all_of_them = 0.0
     for c in range(components):
-        total = 0.0
-        count = 0.0
-        for j in range(parts):
-            if par.precision[j, c] != 0.0:
-                total += carry[Sums.WIDTH + c * stride + j]
-                count += 1.0
+        total, count = sum_of_those_there(par, carry, 0, parts, c, c + 1)
         row[c] = total / (window * max(count, 1.0))
         all_of_them += count
     for j in range(parts):
-        total = 0.0
-        count = 0.0
-        for c in range(components):
-            if par.precision[j, c] != 0.0:
-                total += carry[Sums.WIDTH + c * stride + j]
-                count += 1.0
+        total, count = sum_of_those_there(par, carry, j, j + 1, 0, components)
         row[components + j] = total / (window * max(count, 1.0))
         fourth += carry[Sums.WIDTH + components * stride + j]
     row[components + parts] = fourth / (3.0 * window * max(all_of_them, 1.0))

@@ -102,11 +102,7 @@ def radau_iia(stages: int) -> Collocation:
 
     Parameters
     ----------
-    stages : 1 (the implicit Euler method) to 16
-
-    Raises
-    ------
-    InputError : for any other number of stages
+    stages : as for `gauss`; 1 is the implicit Euler method
 
     Examples
     --------

@@ -224,45 +224,34 @@ class Recorder:
         return inside if name in ("atan", "atanh") else self.power(inside, half)
 
 
+Operator: TypeAlias = "Callable[[Term, Operand], Term]"
+
+
+def _operators(operation: Callable[[Recorder, int, int], int]) -> tuple[Operator, Operator]:
+    """An operation with a term on its left, and with one on its right."""
+
+    def on_left(term: Term, other: Operand) -> Term:
+        recorder = term.recorder
+        return recorder.term(operation(recorder, term.place, recorder.place_of(other)))
+
+    def on_right(term: Term, other: Operand) -> Term:
+        recorder = term.recorder
+        return recorder.term(operation(recorder, recorder.place_of(other), term.place))
+
+    return on_left, on_right
+
+
 class Term:
     """A number that remembers where it comes from."""
 
     def __init__(self, recorder: Recorder, place: int) -> None:
         self.recorder, self.place = recorder, place
 
-    def _with(self, how: Callable[[int, int], int], a: Operand, b: Operand) -> Term:
-        places = self.recorder.place_of(a), self.recorder.place_of(b)
-        return Term(self.recorder, how(*places))
-
-    def __add__(self, other: Operand) -> Term:
-        return self._with(self.recorder.sum, self, other)
-
-    def __radd__(self, other: Operand) -> Term:
-        return self._with(self.recorder.sum, other, self)
-
-    def __sub__(self, other: Operand) -> Term:
-        return self._with(self.recorder.difference, self, other)
-
-    def __rsub__(self, other: Operand) -> Term:
-        return self._with(self.recorder.difference, other, self)
-
-    def __mul__(self, other: Operand) -> Term:
-        return self._with(self.recorder.product, self, other)
-
-    def __rmul__(self, other: Operand) -> Term:
-        return self._with(self.recorder.product, other, self)
-
-    def __truediv__(self, other: Operand) -> Term:
-        return self._with(self.recorder.quotient, self, other)
-
-    def __rtruediv__(self, other: Operand) -> Term:
-        return self._with(self.recorder.quotient, other, self)
-
-    def __pow__(self, other: Operand) -> Term:
-        return self._with(self.recorder.power, self, other)
-
-    def __rpow__(self, other: Operand) -> Term:
-        return self._with(self.recorder.power, other, self)
+    __add__, __radd__ = _operators(Recorder.sum)
+    __sub__, __rsub__ = _operators(Recorder.difference)
+    __mul__, __rmul__ = _operators(Recorder.product)
+    __truediv__, __rtruediv__ = _operators(Recorder.quotient)
+    __pow__, __rpow__ = _operators(Recorder.power)
 
     def __neg__(self) -> Term:
         return Term(self.recorder, self.recorder.negative(self.place))

@@ -184,12 +184,8 @@ def push_body(j, d0, d1, d2, constants, par):
     """Force on body j by the next one, and torque about its centre of mass, in space."""
     m = lane_count(par)
     other = after(j, par)
-    f0 = 0.0
-    f1 = 0.0
-    f2 = 0.0
-    t0 = 0.0
-    t1 = 0.0
-    t2 = 0.0
+    f0 = f1 = f2 = 0.0
+    t0 = t1 = t2 = 0.0
     for i in range(par.row[j], par.row[j + 1]):
         x = par.x[i]
         k0 = m * (i - par.row[j])
@@ -220,22 +216,12 @@ def find_forces(z, par):
     constants = pair_constants(par)
     place_particles(z, par)
     # what the link before does to a body
-    g0 = 0.0
-    g1 = 0.0
-    g2 = 0.0
-    u0 = 0.0
-    u1 = 0.0
-    u2 = 0.0
+    g0 = g1 = g2 = 0.0
+    u0 = u1 = u2 = 0.0
     for j in range(n):
-        f0 = 0.0
-        f1 = 0.0
-        f2 = 0.0
-        t0 = 0.0
-        t1 = 0.0
-        t2 = 0.0
-        d0 = 0.0
-        d1 = 0.0
-        d2 = 0.0
+        f0 = f1 = f2 = 0.0
+        t0 = t1 = t2 = 0.0
+        d0 = d1 = d2 = 0.0
         if j < link_count(n):
             k = 3 * after(j, par)
             d0 = z[3 * j] - z[k]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from ...errors import CapabilityError, InputError
 from ...expressions import parse
@@ -40,6 +40,7 @@ class Piece(NamedTuple):
 
 
 One = TypeVar("One", bound="OfParameters")
+Kind = TypeVar("Kind", bound="Pairwise | Linkwise")
 LATER = (0.0, 0.1, 1.0, 10.0)
 SQUARE = "s"  # the square of a distance, in expressions
 
@@ -102,7 +103,7 @@ def _fields(
     return found
 
 
-class Moving(ABC):
+class Moving(ABC, Generic[Kind]):
     """What a potential that depends on time is for a chain: its numbers at one time, and how they change. Base of the two kinds.
 
     Attributes
@@ -110,12 +111,12 @@ class Moving(ABC):
     given : the potential with its texts and tables
     """
 
-    given: Pairwise | Linkwise
+    given: Kind
 
-    @property
-    @abstractmethod
-    def now(self) -> Pairwise | Linkwise:
+    @cached_property
+    def now(self) -> Kind:
         """Its numbers at the first time."""
+        return self.at_first(self.given)
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -182,15 +183,10 @@ class Moving(ABC):
 
 
 @dataclass(frozen=True)
-class MovingPair(Moving, Pairwise):
+class MovingPair(Moving[Pairwise], Pairwise):
     """A pair potential that depends on time; all that is asked of it besides is that of its numbers at one time."""
 
     given: Pairwise
-
-    @cached_property
-    def now(self) -> Pairwise:
-        """Its numbers at the first time."""
-        return self.at_first(self.given)
 
     def kernel(self, quantity: Quantity) -> Kernel:
         return self.now.kernel(quantity)
@@ -214,15 +210,10 @@ class MovingPair(Moving, Pairwise):
 
 
 @dataclass(frozen=True)
-class MovingLink(Moving, Linkwise):
+class MovingLink(Moving[Linkwise], Linkwise):
     """A link potential that depends on time, alike."""
 
     given: Linkwise
-
-    @cached_property
-    def now(self) -> Linkwise:
-        """Its numbers at the first time."""
-        return self.at_first(self.given)
 
     def part(self, name: LinkKernel) -> Kernel:
         return self.now.part(name)

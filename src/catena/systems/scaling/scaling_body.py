@@ -310,12 +310,7 @@ class ScalingBody(OneBody):
 
         Parameters
         ----------
-        t : time or times, in any order; with impacts, none before `start.time`
-        start : where the motion is known
-
-        Returns
-        -------
-        State whose arrays have a leading axis for the times, if t is an array
+        t, start : as for `FreeBody.exact`; with impacts, no time before `start.time`
 
         Raises
         ------
