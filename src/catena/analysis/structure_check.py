@@ -22,6 +22,7 @@ from ..systems.base import State, System
 from ..systems.states import checked_start
 from ..text.named_rows import NamedRows
 from ..text.plain import Json
+from ..text.tables import ShownTable
 from .step_measures import Measured, StepMap, measured_order, reversal_defect, step_length, symplectic_order, tangent_of
 
 if TYPE_CHECKING:
@@ -102,33 +103,20 @@ class Check(NamedRows[CheckRow]):
         """What was checked."""
         return f"{self.system} x {self.method}, dt = {self.dt:.3g}"
 
+    @property
+    def _table(self) -> ShownTable:
+        return ShownTable(HEADINGS, [(_cells(row), row.contradicts) for row in self.rows], title=self.title)
+
     def __str__(self) -> str:
-        lines = [HEADINGS, *map(_cells, self.rows)]
-        widths = [max(len(line[k]) for line in lines) for k in range(len(HEADINGS))]
-        made = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-        return "\n".join([self.title, made[0].rstrip(), "  ".join("-" * w for w in widths), *map(str.rstrip, made[1:])])
+        return "\n".join([self.title, *self._table.lines()])
 
     __repr__ = __str__
 
     def __rich__(self) -> Table:
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(*HEADINGS, title=self.title)
-        for row in self.rows:
-            table.add_row(*map(Text, _cells(row)), style="red" if row.contradicts else None)
-        return table
+        return self._table.__rich__()
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        def line(tag: str, cells: tuple[str, ...], style: str = "") -> str:
-            return f"<tr{style}>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-        body = [line("td", _cells(row), ' style="color: red"' if row.contradicts else "") for row in self.rows]
-        return "\n".join(
-            ["<table>", f"<caption>{escape(self.title)}</caption>", line("th", HEADINGS), *body, "</table>"]
-        )
+        return self._table._repr_html_()
 
 
 def _cells(row: CheckRow) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import typer
 
 from ..errors import CapabilityError, InputError
 from ..text.plain import Json as JsonValue
+from ..text.tables import ShownTable, aligned
 from . import codes
 from .options import Json, Quiet, Sets
 from .terminal import be, facts, print_message, show, show_json
@@ -184,20 +185,14 @@ class ModeTable:
         return lines
 
     def __str__(self) -> str:
-        lines = [self.headings, *self.rows()]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+        table = aligned([self.headings, *self.rows()], right=range(len(self.headings)))
         return "\n".join([*table, *self.below])
 
     def __rich__(self) -> Table:
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table(caption=Text("\n".join(self.below)), caption_justify="left")
-        for heading in self.headings:
-            table.add_column(heading, justify="right")
-        for row in self.rows():
-            table.add_row(*row)
+        table = ShownTable(self.headings, [(row, False) for row in self.rows()], right=self.headings).__rich__()
+        table.caption, table.caption_justify = Text("\n".join(self.below)), "left"
         return table
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..output.files import replacing, write_figure
 from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
+from ..text.tables import ShownTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,34 +101,26 @@ class Report:
     def __getitem__(self, quantity: str) -> Row:
         return next(row for row in self.rows if row.quantity == quantity)
 
+    @property
+    def _table(self) -> ShownTable:
+        rows = [(row.cells(), row.agrees is False) for row in self.rows]
+        return ShownTable(HEADINGS, rows, right=("ours", "reference"), title=self.title)
+
+    @property
+    def _below(self) -> list[str]:
+        return [*self.notes, *(f"written: {file}" for file in self.files)]
+
     def __str__(self) -> str:
-        lines = [HEADINGS, *(row.cells() for row in self.rows)]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
-
-        def aligned(line: Sequence[str]) -> str:
-            cells = [
-                cell.rjust(width) if heading in ("ours", "reference") else cell.ljust(width)
-                for heading, cell, width in zip(HEADINGS, line, widths, strict=True)
-            ]
-            return "  ".join(cells).rstrip()
-
-        table = [aligned(HEADINGS), "  ".join("-" * width for width in widths), *map(aligned, lines[1:])]
-        files = [f"written: {file}" for file in self.files]
-        return "\n".join([self.title, "", *table, "", *self.notes, *files])
+        return "\n".join([self.title, "", *self._table.lines(), "", *self._below])
 
     __repr__ = __str__
 
     def __rich__(self) -> Table:
-        from rich.table import Table
         from rich.text import Text
 
-        notes = "\n".join([*self.notes, *(f"written: {file}" for file in self.files)])
-        table = Table(title=Text(self.title), title_justify="left", caption=Text(notes), caption_justify="left")
-        for heading in HEADINGS:
-            table.add_column(heading, justify="right" if heading in ("ours", "reference") else "left")
-        for row in self.rows:
-            # Text, because a citation such as [hairer2006] would be read as markup.
-            table.add_row(*map(Text, row.cells()), style="red" if row.agrees is False else None)
+        table = self._table.__rich__()
+        table.caption = Text("\n".join(self._below))
+        table.title_justify = table.caption_justify = "left"
         return table
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from ..errors import CapabilityError, CatenaWarning, InputError, StepFailure
 from ..text.named_rows import NamedRows
 from ..text.plain import Json
+from ..text.tables import aligned
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -88,6 +89,10 @@ class PathError(NamedRows[FieldError]):
         told: dict[str, Json] = {"t_end": self.t_end, "regime": self.regime, "means": self._below()}
         return told | {"order": self.order, "measured_order": self.measured_order, "fields": dict(self.as_json())}
 
+    @property
+    def _headings(self) -> tuple[str, str, str]:
+        return "error of", f"at t = {self.t_end:.6g}", "largest"
+
     def _lines(self) -> list[tuple[str, str, str]]:
         named = [(f"{row.field} ({row.unit})" if row.unit else row.field, row) for row in self.rows]
         return [(name, f"{row.end:.2e}", f"{row.worst:.2e}") for name, row in named]
@@ -99,15 +104,12 @@ class PathError(NamedRows[FieldError]):
         return EXPLANATIONS[self.regime] + found
 
     def __repr__(self) -> str:
-        lines = [("error of", f"at t = {self.t_end:.6g}", "largest"), *self._lines()]
-        widths = [max(len(line[column]) for line in lines) for column in range(3)]
-        table = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in lines]
-        return "\n".join([*table, self._below()])
+        return "\n".join([*aligned([self._headings, *self._lines()], right=(1, 2)), self._below()])
 
     def _repr_html_(self) -> str:
         from ..text.markup import html_table
 
-        table = html_table(self._lines(), headings=("error of", f"at t = {self.t_end:.6g}", "largest"))
+        table = html_table(self._lines(), headings=self._headings)
         return f"{table}<p>{self._below()}</p>"
 
 

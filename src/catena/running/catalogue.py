@@ -14,6 +14,7 @@ from ..methods.base import Method, registered
 from ..systems.base import System
 from ..text.markup import html_table
 from ..text.plain import Json
+from ..text.tables import ShownTable, aligned
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -87,9 +88,7 @@ class MethodTable:
         )
 
     def __str__(self) -> str:
-        lines = [HEADINGS, *self.rows()]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
-        return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+        return "\n".join(aligned([HEADINGS, *self.rows()]))
 
     __repr__ = __str__
 
@@ -97,12 +96,7 @@ class MethodTable:
         return html_table(self.rows(), headings=HEADINGS)
 
     def __rich__(self) -> Table:
-        from rich.table import Table
-
-        table = Table(*HEADINGS)
-        for row in self.rows():
-            table.add_row(*row)
-        return table
+        return ShownTable(HEADINGS, [(row, False) for row in self.rows()]).__rich__()
 
 
 def dashed(word: str) -> str:

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..text.markup import html_table
+from ..text.tables import aligned
 
+HEADINGS = ("time", "event", "")
 SHOWN = 20  # events that a table shows
 NAMED = 3  # kinds of damage that a line tells one by one
 
@@ -46,14 +48,10 @@ class Happenings(list[Happening]):
     def __repr__(self) -> str:
         if not self:
             return "no events"
-        rows = [("time", "event", ""), *self._rows()]
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        return "\n".join(
-            f"{row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}".rstrip() for row in rows
-        )
+        return "\n".join(aligned([HEADINGS, *self._rows()], right=[0]))
 
     def _repr_html_(self) -> str:
-        return html_table(self._rows(), headings=("time", "event", "")) if self else "<p>no events</p>"
+        return html_table(self._rows(), headings=HEADINGS) if self else "<p>no events</p>"
 
 
 def damage_lines(happened: Iterable[Happening]) -> list[str]:

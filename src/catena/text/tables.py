@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+def aligned(lines: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
+    """Lines of cells with their columns one below the other, those with the numbers `right` on the right.
+
+    Examples
+    --------
+    >>> aligned([("energy", "-0.5"), ("q", "12")], right=[1])
+    ['energy  -0.5', 'q         12']
+    """
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(cell.rjust(w) if k in right else cell.ljust(w) for k, (cell, w) in enumerate(zip(line, widths, strict=True))).rstrip()
+        for line in lines
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -20,6 +35,7 @@ class ShownTable:
     headings : of the columns; a line break is where a narrow terminal may break them
     rows : cells, and whether the row is wrong
     right : headings of the columns that stand on the right, as numbers do
+    title : stands above it where there are frames; plain text has none
 
     Examples
     --------
@@ -34,27 +50,21 @@ class ShownTable:
     headings: Sequence[str]
     rows: Sequence[tuple[Sequence[str], bool]]
     right: Sequence[str] = ()
+    title: str = ""
 
     def lines(self) -> list[str]:
         """As plain text: headings, a rule, the rows."""
         headings = [heading.replace("\n", " ") for heading in self.headings]
         lines = [headings, *(cells for cells, _ in self.rows)]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
-
-        def aligned(line: Sequence[str]) -> str:
-            cells = [
-                cell.rjust(width) if heading in self.right else cell.ljust(width)
-                for heading, cell, width in zip(self.headings, line, widths, strict=True)
-            ]
-            return "  ".join(cells).rstrip()
-
-        return [aligned(headings), "  ".join("-" * width for width in widths), *map(aligned, lines[1:])]
+        rule = ["-" * max(map(len, column)) for column in zip(*lines, strict=True)]
+        right = [k for k, heading in enumerate(self.headings) if heading in self.right]
+        return aligned([headings, rule, *lines[1:]], right=right)
 
     def __rich__(self) -> Table:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table()
+        table = Table(title=Text(self.title) if self.title else None)
         for heading in self.headings:
             table.add_column(heading, justify="right" if heading in self.right else "left")
         for cells, wrong in self.rows:
@@ -67,4 +77,6 @@ class ShownTable:
             return f"<tr{style}>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
         body = [line("td", cells, ' style="color: red"' if wrong else "") for cells, wrong in self.rows]
-        return "\n".join(["<table>", line("th", [h.replace("\n", " ") for h in self.headings]), *body, "</table>"])
+        title = [f"<caption>{escape(self.title)}</caption>"] if self.title else []
+        head = line("th", [heading.replace("\n", " ") for heading in self.headings])
+        return "\n".join(["<table>", *title, head, *body, "</table>"])
