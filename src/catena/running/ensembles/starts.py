@@ -27,7 +27,8 @@ def stacked(system: System, starts: Starts) -> tuple[dict[str, Array], Array]:
         members = max(len(value) for value in given.values())
     except TypeError as problem:
         raise InputError(f"the starts are not arrays of numbers: {problem}", where="ensemble.starts") from None
-    if any(f.width > 1 for f in system.fields) and all(np.shape(given[f.name]) == f.shape for f in system.fields):
+    of_one = all(getattr(given[f.name], "shape", None) == f.shape for f in system.fields)
+    if of_one and any(f.width > 1 for f in system.fields):
         raise InputError(
             "this is the start of one member", where="ensemble.starts",
             do="give a list of starts; or members=, if they differ in something else, such as their noise",
