@@ -13,6 +13,7 @@ from catena.errors import CapabilityError, InputError
 from catena.geometry import rotations
 from catena.systems.linkage import joint_coordinates
 from catena.systems.linkage import start as starts
+from catena.systems.linkage.joint_form import form
 from catena.systems.linkage.joint_form.form import packed
 from catena.systems.linkage.linkage import Linkage
 
@@ -259,3 +260,33 @@ def test_outputs_and_pictures_call_joints_by_name():
     assert [line.get_label() for line in ax.lines] == ["lower"]
     with pytest.raises(InputError, match="did you mean lower"):
         run.plot.joint_angles(joints=["lowr"])
+
+
+@pytest.mark.parametrize("unit", [2.0**-30, 1.0, 2.0**30])
+@pytest.mark.parametrize("kind", [ct.Planar, ct.Cylindrical, ct.Universal])
+def test_rates_of_joints_are_those_of_the_bodies_in_any_unit_of_length(
+    kind: type[ct.Planar | ct.Cylindrical | ct.Universal], unit: float
+) -> None:
+    """From momenta to rates and back, to round-off: a nanometre, a metre, a million kilometres. Planes lose a turn of a radian beside slides of 1e9."""
+    body = ct.Body.from_inertia(3.0, unit**2 * np.array([[3.0, 0.2, 0.1], [0.2, 2.5, -0.3], [0.1, -0.3, 1.5]]))
+    joint = kind(-1, 0, at=unit * np.array([(1.0, -0.6, 0.5), (-0.2, -0.5, -0.6)]), axis=(0.8, 0.4, -0.4))
+    linkage = ct.Linkage([body], [joint], form="joint")
+    direction = np.array(joint.axis)
+    spin = 1.3 * direction if kind is not ct.Universal else 1.3 * direction - 0.4 * joint.triad[1]
+    slide = {ct.Planar: joint.triad[1:].T @ (0.7, -0.9), ct.Cylindrical: 0.7 * direction, ct.Universal: np.zeros(3)}[
+        kind
+    ]
+    arm = -unit * np.array([-0.2, -0.5, -0.6])
+    start = linkage.start(velocity=[unit * slide + np.cross(spin, arm)], angular_velocity=[spin])
+
+    def off() -> float:
+        back = form.unpacked(linkage, form.packed(linkage, start), 0.0)
+        return max(np.abs(back.momentum - start.momentum).max() / unit, np.abs(back.angular_momentum - start.angular_momentum).max() / unit**2)  # fmt: skip
+
+    assert off() < 1e-14
+    if kind is ct.Planar and unit != 1.0:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                form, "_rates_of", lambda joint, columns, motion: np.linalg.lstsq(columns, motion, rcond=None)[0]
+            )
+            assert off() > 1e-8

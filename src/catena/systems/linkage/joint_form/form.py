@@ -23,7 +23,7 @@ from ..director_arrays import director_arrays
 from ..director_form.clock import time_place
 from ..director_form.rows import has_drives
 from ..joint_coordinates import measured_coordinates, unit_motions, with_ground
-from ..joints import GROUND
+from ..joints import GROUND, TURN, Joint
 from ..layout import Signal
 from ..thin import is_thin
 from ..views import director_view
@@ -299,6 +299,19 @@ def _require_on_path(linkage: Linkage, number: int, found: tuple[float, float], 
         )  # fmt: skip
 
 
+def _rates_of(joint: Joint, columns: Array, relative: Array) -> Array:
+    """Rates of the elements of a joint, of which `columns` are the motions, that make up a motion (6,).
+
+    Several are told from each other in any unit of length: in that of the arms.
+    """
+    turns = np.array([kind == TURN for kind, _ in joint.elements or ()])
+    units, lengths = np.ones((6, 1)), np.ones(len(turns))
+    if turns.any() and len(turns) > 1:
+        _, power = np.frexp(np.abs(columns[:3, turns]).max())
+        units[:3] = lengths[~turns] = 2.0**power
+    return lengths * np.linalg.lstsq(columns * lengths / units, relative / units[:, 0], rcond=None)[0]
+
+
 def _set_single(
     linkage: Linkage, layout: Layout, k: int, state: State, image: Array, motion: Array, z: Array
 ) -> tuple[float, float]:
@@ -319,6 +332,6 @@ def _set_single(
     (speed, spin), place = motion[joint.parent], np.zeros(3) if joint.parent == GROUND else state.position[joint.parent]
     carried = speed + np.cross(spin, state.position[joint.child] - place)
     relative = np.concatenate([motion[joint.child, 0] - carried, motion[joint.child, 1] - spin])
-    rates = np.linalg.lstsq(columns, relative, rcond=None)[0]
+    rates = _rates_of(joint, columns, relative)
     z[rate[own]] = rates[own]
     return float(values[-1]), float(rates[-1])
