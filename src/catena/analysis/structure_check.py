@@ -91,12 +91,8 @@ class Check(NamedRows[CheckRow]):
 
     def to_dict(self) -> dict[str, Json]:
         """The table as plain values for JSON: a number that is not finite becomes None."""
-
-        def plain(value: Json) -> Json:
-            return None if isinstance(value, float) and not math.isfinite(value) else value
-
-        rows = {row.name: {k: plain(v) for k, v in vars(row).items() if k != "name"} for row in self.rows}
-        return {"system": self.system, "method": self.method, "dt": self.dt, "ok": self.ok, "rows": rows}
+        told: dict[str, Json] = {"system": self.system, "method": self.method, "dt": self.dt, "ok": self.ok}
+        return told | {"rows": dict(self.as_json())}
 
     @property
     def title(self) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from ..systems.body import Body
-from ..systems.many_bodies import require_memory
+from ..systems.many_bodies import fields_of, require_memory
+from ..systems.one_body import component_names
 from .tables import StartTable, Table, placed
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
@@ -156,6 +157,11 @@ def make_bodies(given: EqualBodies | list[Shaped]) -> list[Body]:
     del arguments["count"]
     require_memory(count, "bodies.count")
     return [Body.from_description(arguments)] * count
+
+
+def names_of_bodies(count: int) -> list[str]:
+    """Names of all components of the states of so many bodies, as sections write them."""
+    return list(component_names(fields_of(count)))[1:]  # the first is the time
 
 
 class BodiesStart(StartTable):

@@ -16,7 +16,7 @@ from ..systems.sampled import TIME
 from .bodies import Quaternion, Vector
 from .positions import Path
 from .potentials import AnyPotential, texts_of
-from .tables import Filled, InTime, InTimeVector, Table, Text, placed, tables_of
+from .tables import Filled, InTime, InTimeVector, Table, Text, placed, tables_of, texts_in_time
 
 Points = Annotated[list[Vector], Field(min_length=2, max_length=2)]
 ORIGINS = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
@@ -252,17 +252,13 @@ def force_texts(forces: Sequence[Table], path: Path) -> Iterator[Text]:
         elif isinstance(force, SitePairTable):
             yield from texts_of(force.potential, (*path, number, "potential"))
         elif isinstance(force, DrivenTable):
-            if isinstance(force.path, str):
-                yield Text((*path, number, "path"), force.path, [TIME])
+            yield from texts_in_time(force.path, (*path, number, "path"))
         elif isinstance(force, MotorTable):
-            for name, function in (("torque", force.torque), ("target", force.target)):
-                if isinstance(function, str):
-                    yield Text((*path, number, name), function, [TIME])
+            yield from texts_in_time(force.torque, (*path, number, "torque"))
+            yield from texts_in_time(force.target, (*path, number, "target"))
         elif isinstance(force, LoadTable):
-            for name, components in (("force", force.force), ("torque", force.torque)):
-                for k, component in enumerate(components):
-                    if isinstance(component, str):
-                        yield Text((*path, number, name, k), component, [TIME])
+            yield from texts_in_time(force.force, (*path, number, "force"))
+            yield from texts_in_time(force.torque, (*path, number, "torque"))
 
 
 def made(key: str, make: Callable[[dict[str, object]], Made], tables: Sequence[Table]) -> list[Made]:

@@ -52,6 +52,7 @@ from ..errors import InputError
 from ..methods.base import Method
 from ..registry import Registry
 from ..systems.base import SYSTEMS, State, System
+from ..systems.sampled import TIME
 from .positions import Path
 
 ARRAY_LIKE = set(get_args(ArrayLike)) or {ArrayLike}  # a union; from Python 3.12 on an alias, which has no parts
@@ -134,6 +135,15 @@ class Text(NamedTuple):
     text: str
     names: list[str]
     many_terms: bool = False
+
+
+def texts_in_time(value: object, path: Path) -> Iterator[Text]:
+    """The texts in t that stand for a number at this path, or for components of a vector."""
+    if isinstance(value, str):
+        yield Text(path, value, [TIME])
+    elif isinstance(value, list):
+        for k, part in enumerate(value):
+            yield from texts_in_time(part, (*path, k))
 
 
 class SystemTable(Table):

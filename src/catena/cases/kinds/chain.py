@@ -9,11 +9,10 @@ from pydantic import Field
 
 from ...systems.base import State, System
 from ...systems.chain.chain import Chain, Form
-from ...systems.sampled import TIME
-from ..bodies import AnyBodies, BodiesStart, Vector, make_bodies
+from ..bodies import AnyBodies, BodiesStart, Vector, make_bodies, names_of_bodies
 from ..positions import Path
 from ..potentials import AnyPotential, Potentials, make_pairs, make_potential, texts_of
-from ..tables import InTime, InTimeVector, StartTable, SystemTable, Table, Text, register
+from ..tables import InTime, InTimeVector, StartTable, SystemTable, Table, Text, register, texts_in_time
 
 
 class FreeTable(Table):
@@ -124,9 +123,8 @@ class ChainStart(BodiesStart):
 def in_time_texts(table: Table, path: Path) -> Iterator[Text]:
     """The texts in t of an end or a load."""
     for name, value in table:
-        for k, part in enumerate(value if isinstance(value, list) else ()):
-            if isinstance(part, str):
-                yield Text((*path, name, k), part, [TIME])
+        if isinstance(value, list):
+            yield from texts_in_time(value, (*path, name))
 
 
 @register
@@ -156,14 +154,10 @@ class ChainTable(SystemTable):
             yield from in_time_texts(getattr(self, name), (name,))
         for number, load in enumerate(self.loads):
             yield from in_time_texts(load, ("loads", number))
-        for k, part in enumerate(self.gravity):
-            if isinstance(part, str):
-                yield Text(("gravity", k), part, [TIME])
+        yield from texts_in_time(self.gravity, ("gravity",))
 
     def watched_names(self) -> list[str]:
-        count = len(self.bodies) if isinstance(self.bodies, list) else self.bodies.count
-        widths = {"position": 3, "orientation": 4, "momentum": 3, "angular_momentum": 3}
-        return [f"{name}[{j},{k}]" for name, width in widths.items() for j in range(count) for k in range(width)]
+        return names_of_bodies(len(self.bodies) if isinstance(self.bodies, list) else self.bodies.count)
 
     def make(self) -> Chain:
         apart = {"kind", "bodies", "potential", "pairs"}

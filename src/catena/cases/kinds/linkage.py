@@ -11,11 +11,10 @@ from ...systems.base import System
 from ...systems.linkage.joint_forces import force_from
 from ...systems.linkage.joints import joint_from
 from ...systems.linkage.linkage import Form, Linkage
-from ...systems.sampled import TIME
-from ..bodies import AnyBody, BodiesStart, Vector, make_body
+from ..bodies import AnyBody, BodiesStart, Vector, make_body, names_of_bodies
 from ..joints import AnyForce, AnyJoint, force_texts, made
 from ..potentials import AnyPotential, make_pairs, texts_of
-from ..tables import InTimeVector, StartTable, SystemTable, Text, register
+from ..tables import InTimeVector, StartTable, SystemTable, Text, register, texts_in_time
 
 Coordinates = list[float | list[float]] | dict[str, float | list[float]]
 Bodies = Annotated[list[AnyBody], Field(min_length=1)]
@@ -54,16 +53,12 @@ class LinkageTable(SystemTable):
 
     def texts(self) -> Iterator[Text]:
         yield from force_texts(self.forces, ("force",))
-        for k, part in enumerate(self.gravity):
-            if isinstance(part, str):
-                yield Text(("gravity", k), part, [TIME])
+        yield from texts_in_time(self.gravity, ("gravity",))
         if self.pairs is not None:
             yield from texts_of(self.pairs, ("pairs",))
 
     def watched_names(self) -> list[str]:
-        widths = {"position": 3, "orientation": 4, "momentum": 3, "angular_momentum": 3}
-        count = len(self.bodies)
-        return [f"{name}[{j},{k}]" for name, width in widths.items() for j in range(count) for k in range(width)]
+        return names_of_bodies(len(self.bodies))
 
     def make(self) -> Linkage:
         bodies = [make_body(table, f"body.{j}") for j, table in enumerate(self.bodies)]

@@ -12,7 +12,7 @@ from ...systems.sampled import TIME
 from ...systems.top.attitude import ELEMENTS, Gravity
 from ...systems.top.top import Form, Top
 from ..bodies import Vector
-from ..tables import Filled, InTime, Table, Text, register
+from ..tables import Filled, InTime, Table, Text, register, texts_in_time
 from .free_body import AttitudeTable
 
 TEXT = "<text>"
@@ -59,10 +59,9 @@ class TopTable(AttitudeTable):
         if isinstance(self.potential, str):
             yield Text(("potential",), self.potential, [*ELEMENTS, *self.parameters, TIME])
             for name, value in self.parameters.items():
-                if isinstance(value, str):
-                    yield Text(("parameters", name), value, [TIME])
-        elif isinstance(self.potential.strength, str):
-            yield Text(("potential", "strength"), self.potential.strength, [TIME])
+                yield from texts_in_time(value, ("parameters", name))
+        else:
+            yield from texts_in_time(self.potential.strength, ("potential", "strength"))
 
     def make(self) -> Top:
         if isinstance(self.potential, str):

@@ -111,10 +111,7 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON."""
-        rows: dict[str, dict[str, Json]] = {
-            row.quantity: {k: v for k, v in vars(row).items() if k != "quantity"} for row in self.rows
-        }
-        return rows | self.canonical.to_dict()
+        return self.as_json() | self.canonical.to_dict()
 
     @property
     def tables(self) -> tuple[ShownTable, ...]:

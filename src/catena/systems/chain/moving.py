@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Part:
     """A potential that moves: the array of its constants and where they begin, its number, and where its parameters begin in par.moving."""
 
-    potential: Moving
+    potential: Moving[Any]
     array: str
     place: int
     number: int
@@ -179,7 +179,7 @@ class MovingPotentials:
         return Written(name, "\n".join([*lines, "    return 0.0"]), __name__, tuple(uses))
 
 
-def _moving(interactions: Interactions) -> Iterator[tuple[str, int, int, Moving]]:
+def _moving(interactions: Interactions) -> Iterator[tuple[str, int, int, Moving[Any]]]:
     """Array, place of its constants, number of the whole potential, and each potential that moves."""
     place = 0
     for number, pair in enumerate(interactions.pair_set.potentials):

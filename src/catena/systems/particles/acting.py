@@ -162,7 +162,7 @@ class ActingParticles:
         numbered = self._numbered[0]
         own: dict[Slot, Filling] = {slot: numbered.kernel(slot.__name__, constants) for slot in PAIR_SLOTS}
         own[kernels.one_potential] = int(len(numbered.potentials) == 1)
-        ways = {
+        ways: dict[Slot, Kernel] = {
             kernels.push_all: kernels.PUSH,
             kernels.push_all_between: kernels.PUSH_BETWEEN,
             kernels.find_energies: kernels.add_energies_of_row,

@@ -31,7 +31,7 @@ from ..sampled import GivenInTime, InTime, components, describe_in_time
 from . import link_kernels
 from .named_constants import FromText, constants_text
 from .pair_potentials import PairTable, Pairwise
-from .pairwise import OfParameters, interpreted, number_or_in_time, register, require_numbers
+from .pairwise import OfParameters, interpreted, register, require_numbers
 
 Array = NDArray[np.float64]
 LinkKernel = Literal["link_energy", "link_force"]
@@ -267,8 +267,7 @@ class BendTwist(Linkwise):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        for name in ("stretch", "bend", "twist"):
-            object.__setattr__(self, name, number_or_in_time(getattr(self, name), f"BendTwist.{name}", least=0.0))
+        self._take("stretch", "bend", "twist", least=0.0)
         object.__setattr__(self, "d0", components(self.d0, 3, "BendTwist.d0"))
         numbers = finite_numbers(self.q0, (4,), where="BendTwist.q0")
         object.__setattr__(self, "q0", tuple(numbers.tolist()))
@@ -336,9 +335,8 @@ class GayBerne(Linkwise):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "sigma", "kappa", "kappa_prime", "mu"):
-            object.__setattr__(self, name, number_or_in_time(getattr(self, name), f"GayBerne.{name}", above=0.0))
-        object.__setattr__(self, "nu", number_or_in_time(self.nu, "GayBerne.nu"))
+        self._take("epsilon", "sigma", "kappa", "kappa_prime", "mu", above=0.0)
+        self._take("nu")
 
     @property
     def constants(self) -> tuple[float, ...]:

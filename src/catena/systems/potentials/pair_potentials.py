@@ -16,7 +16,7 @@ from . import pair_kernels as kernels
 from .pair_expression import PairPotential
 from .pair_set import PairSet
 from .pair_table import PairTable, pair_potential_from
-from .pairwise import Pairwise, PotentialSum, Quantity, checked, number_or_in_time, register, require_numbers
+from .pairwise import Pairwise, PotentialSum, Quantity, register, require_numbers
 from .switched import Switched
 from .wells import FALLEN, Well
 
@@ -49,7 +49,7 @@ class _WithSigma(Pairwise):
     timed = ("epsilon", "sigma")
 
     def __post_init__(self) -> None:
-        _above_zero(self, "epsilon", "sigma")
+        self._take("epsilon", "sigma", above=0.0)
 
 
 @register
@@ -163,7 +163,7 @@ class Morse(Pairwise):
         def __init__(self, depth: GivenInTime, a: GivenInTime, r0: GivenInTime) -> None: ...
 
     def __post_init__(self) -> None:
-        _above_zero(self, "depth", "a", "r0")
+        self._take("depth", "a", "r0", above=0.0)
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -204,11 +204,10 @@ class Yukawa(Pairwise):
         def __init__(self, strength: GivenInTime, kappa: GivenInTime) -> None: ...
 
     def __post_init__(self) -> None:
-        strength = number_or_in_time(self.strength, "Yukawa.strength")
-        if strength == 0.0:
+        self._take("strength")
+        if self.strength == 0.0:
             raise InputError("strength = 0", where="Yukawa.strength", do="leave the potential out")
-        object.__setattr__(self, "strength", strength)
-        object.__setattr__(self, "kappa", number_or_in_time(self.kappa, "Yukawa.kappa", least=0.0))
+        self._take("kappa", least=0.0)
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -253,7 +252,7 @@ class Harmonic(Pairwise):
                 "a spring of no length has no direction at rest", where="Harmonic.r0",
                 do='use PairPotential("k*r**2/2", {"k": ...})',
             )  # fmt: skip
-        _above_zero(self, "k", "r0")
+        self._take("k", "r0", above=0.0)
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -268,10 +267,3 @@ class Harmonic(Pairwise):
 
     def _known_well(self) -> Well:
         return Well(self.r0, math.inf, math.inf)
-
-
-def _above_zero(potential: Pairwise, *names: str) -> None:
-    for name in names:
-        where = f"{type(potential).__name__}.{name}"
-        take = number_or_in_time if name in potential.timed else checked
-        object.__setattr__(potential, name, take(getattr(potential, name), where, above=0.0))

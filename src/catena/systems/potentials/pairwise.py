@@ -48,6 +48,12 @@ class OfParameters(ABC):
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
     timed: ClassVar[tuple[str, ...]] = ()  # parameters that may be a text in t or a table, for chains to follow
 
+    def _take(self, *names: str, **bounds: float) -> None:
+        """Put numbers within bounds, or what gives them in time, in the place of the parameters of these names that were given."""
+        for name in names:
+            value = number_or_in_time(getattr(self, name), f"{type(self).__name__}.{name}", **bounds)
+            object.__setattr__(self, name, value)
+
     @property
     @abstractmethod
     def constants(self) -> tuple[float, ...]:
