@@ -205,9 +205,9 @@ def test_a_body_swings_from_a_driven_one_as_a_reference_does(method: Any) -> Non
     assert np.abs(system.angles(run.final, start)[0] - a) < 4 * EPS
 
 
-def late(first, last, end, h, par):
+def late(first, last, end, now, h, par):
     """A wrong `set_drives`: a joint is led to where it should have been at the start of the step."""
-    set_drives(first, last, first, h, par)
+    set_drives(first, last, first, now, h, par)
 
 
 set_drives = drives.set_drives

@@ -151,7 +151,7 @@ class Pair(Record):
 
 
 class Wrench(Record):
-    """What multipliers do to a pair, as `rows.joint_wrench` writes it."""
+    """What multipliers do to a pair, as `rows.wrench_of` writes it."""
 
     ON_GAP = 3
     ON_SPEED = 3
@@ -162,7 +162,7 @@ class Wrench(Record):
 
 
 class Coefficients(Record):
-    """Factors of the derivatives of products in a wrench (`rows.joint_wrench`)."""
+    """Factors of the derivatives of products in a wrench (`rows.wrench_of`)."""
 
     PRODUCTS = 9  # of ds
     PARENT_GAP = 3  # of d(q^I.D)
@@ -218,9 +218,9 @@ class Scratch(Record):
     # of the sweeps along a tree
     FACTORED = 1  # whether derivatives are known
     LAST_CHANGE = 1  # the correction before
-    SCALE = 1  # what corrections are relative to
     SETTLED = 1  # whether what particles do in the step is known
     ENDED = 1  # whether the end of the step is that of the last correction, which is not added to it yet
+    SCALE = 1  # what corrections are relative to
     EQUATIONS = EQUATIONS  # of a hinge
     MAPS = 27  # of a joint, for both levels
 

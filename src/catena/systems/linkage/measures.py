@@ -13,15 +13,14 @@ from ..base import Array, Invariant
 from ..chain.motion import publish_momenta, publish_orientation
 from ..numbers import Vector
 from ..sampled import depends_on_time
-from .director_form.blocks import values_of
-from .director_form.clock import gravity_now, set_time, time_place, torsion_energy
+from .director_form.clock import gravity_now, time_place, torsion_energy
 from .director_form.drives import set_drives
 from .director_form.forces import between_points, point_energy
-from .director_form.rows import has_drives, pair_at
+from .director_form.rows import pair_at, values_of
 from .director_form.steps import axes, set_node
 from .joint_forces import Damper, Load, OnAngle, OnParticles, Prescribed
 from .joints import GROUND, Spherical
-from .layout import Joint, Link, Node, Pair, Scratch, Space, Values
+from .layout import Joint, Link, Node, Scratch, Space, Values
 from .particle_forces import External
 
 if TYPE_CHECKING:
@@ -105,9 +104,7 @@ def measure_linkage(z, par, out, scale):
     """Energy, residuals of the joints, |q|^2 - 1, momentum, work: the invariants of `invariants_of`."""
     set_node(z, 1.0, par)
     time = z[time_place(par)]
-    if has_drives():
-        set_drives(time, time, time, 1.0, par)
-    set_time(time, par)
+    set_drives(time, time, time, time, 1.0, par)
     node = par.node[0]
     damped = time_place(par) + 1
     clear(out, out.shape[0])
@@ -174,9 +171,7 @@ def measure_joint(k, node, par, out):
     joint = par.joint[k]
     scratch = par.scratch
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
-    pair = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    pair_at(k, node, par, pair)
-    values_of(k, pair, par)
+    values_of(k, pair_at(k, node, par, Scratch.PAIR_A), par)
     if joint[Joint.PITCH] != 0.0:
         scratch[Scratch.VALUES + m - 1] -= joint[Joint.SHIFT] + joint[Joint.PITCH] * joint[Joint.THETA]
     for r in range(m):

@@ -9,9 +9,9 @@ import math
 
 from ...geometry.vectors import add3, clear, negative, scaled
 from ...kernels.views import NOT_CONVERGED, OK
-from .director_form.blocks import unit_wrench, values_of
-from .director_form.rows import angle_parts, angle_torque, pair_at
-from .layout import Joint, Link, Pair, Row, RowSort, Scratch, Tree, Wrench
+from .director_form.blocks import unit_wrench
+from .director_form.rows import angle_parts, angle_torque, pair_at, values_of
+from .layout import Joint, Link, Row, RowSort, Scratch, Tree, Wrench
 
 LEFT_OUT = 1e-9  # largest value of a row left out, at the end of a step
 DEPENDENT = 1e-7  # what is left of a row that others imply, to its own length
@@ -51,7 +51,6 @@ def choose_rows(par):
 def rows_met(par):
     """OK if the rows that were left out hold at the end of the step, too."""
     scratch = par.scratch
-    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
     for k in range(par.link.shape[0]):
         first = par.link[k, Link.FIRST_ROW]
         m = par.link[k, Link.END_ROW] - first
@@ -59,8 +58,7 @@ def rows_met(par):
         for r in range(m):
             left_out += 1 - par.row_sort[first + r, RowSort.KEPT]
         if left_out > 0:
-            pair_at(k, par.node[1], par, a)
-            values_of(k, a, par)
+            values_of(k, pair_at(k, par.node[1], par, Scratch.PAIR_A), par)
             if par.joint[k, Joint.PITCH] != 0.0:
                 scratch[Scratch.VALUES + m - 1] = 0.0
             for r in range(m):
@@ -107,9 +105,8 @@ def write_gradient(k, par):
     first = par.link[k, Link.FIRST_ROW]
     m = par.link[k, Link.END_ROW] - first
     joint = par.joint[k]
-    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    a = pair_at(k, par.node[0], par, Scratch.PAIR_A)
     out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
-    pair_at(k, par.node[0], par, a)
     for r in range(m):
         row = par.gradient[first + r]
         clear(row, row.shape[0])

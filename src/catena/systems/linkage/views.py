@@ -40,7 +40,6 @@ from .director_form import (
     solver,
     steps,
 )
-from .director_form.recursion_torsion import hinge_torque, torsion_torque
 from .joint_forces import AngleQuantity, Load, OfDistance, OnAngle, OnParticles, Prescribed
 from .joints import Distance
 from .thin import THIN, ThinBodies, is_thin, spins_of_joints, thin_bodies
@@ -189,7 +188,7 @@ def _recursion(linkage: Linkage) -> dict[Slot, Filling]:
             views.correct_increment: recursion.correct,
             views.accept_increment: recursion.accept,
             recursion.angles_part: steps.set_joints if angles else None,
-            hinge_torque: torsion_torque if angles else None,
+            recursion_tables.hinge_torque: recursion_tables.torsion_torque if angles else None,
             recursion_tables.acted_upon: int(acting),
             recursion_tables.pushed: int(linkage.particle_forces),
         }

@@ -12,10 +12,10 @@ unit step in one part is its exact derivative.
 
 from ....geometry.vectors import add, add_down, clear, copy, load3, negative, scaled, store_down, subtract
 from ....kernels.marks import optional, slot
-from ..layout import Coefficients, Joint, Link, Pair, Scratch, Values, Wrench
+from ..layout import Joint, Link, Pair, Scratch, Values, Wrench
 from .clock import torsion_energy
 from .motors import has_motors, mean_push
-from .rows import angle_parts, angle_torque, joint_wrench, over_sine, pair_at, products, row_values, turned_by
+from .rows import angle_parts, angle_torque, over_sine, pairs_of, products, turned_by, values_near, wrench_of
 
 SMALL_TURN = 1e-5  # below it a difference quotient of a torsion is its derivative in the middle
 
@@ -31,8 +31,8 @@ def torsion_curvature(theta, which, par):
 
 
 @optional
-def angle_part(k, both, h, lam, par, t, width):
-    """Add what depends on the angle of joint k to its block."""
+def angle_part(k, both, h, lam, a, b, c, par, t, width):
+    """Add what depends on the angle of joint k, with the pairs a and b at both nodes, to its block; c is room for a pair."""
 
 
 def turn_right_by_axis(q, axis):
@@ -72,7 +72,7 @@ def move_pair(c, change, parent):
 
 
 def deposit(sign, both, parent, column, t, width, scratch):
-    """Put sign times what a wrench of `joint_wrench` has changed by into a column of the block t."""
+    """Put sign times what a wrench of a joint has changed by into a column of the block t."""
     low = 6 * both
     gap = scaled(sign, changed(Wrench.ON_GAP, scratch))
     store_down(t, low * width + column, width, gap)
@@ -99,51 +99,12 @@ def note_residual(k, residual, scratch):
         scratch[Scratch.WORST + 1] = abs(residual)
 
 
-def wrench_of(k, a, b, lam, both, par):
-    """`joint_wrench` of joint k, into the scratch OUT."""
-    scratch = par.scratch
-    first = par.link[k, Link.FIRST_ROW]
-    end = par.link[k, Link.END_ROW]
-    joint_wrench(
-        par.joint[k], par.row[first:end], par.row_sort[first:end], a, b, lam, both,
-        scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH],
-        scratch[Scratch.COEFFICIENTS : Scratch.COEFFICIENTS + Coefficients.WIDTH],
-        scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH],
-    )  # fmt: skip
-
-
 def unit_wrench(k, case, count, a, b, both, par):
-    """The same for multiplier number `case` of `count` alone."""
+    """`wrench_of` for multiplier number `case` of `count` alone."""
     unit = par.scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH]
     clear(unit, count)
     unit[case] = 1.0
     wrench_of(k, a, b, unit, both, par)
-
-
-def values_of(k, a, par):
-    """`row_values` of joint k at the pair a, into the scratch VALUES."""
-    values_near(k, a, a, par)
-
-
-def values_near(k, near, a, par):
-    """The same, by tangents at the pair `near` where rows are not affine."""
-    values = par.scratch[Scratch.VALUES : Scratch.VALUES + Values.WIDTH]
-    first = par.link[k, Link.FIRST_ROW]
-    end = par.link[k, Link.END_ROW]
-    row_values(
-        par.joint[k], par.row[first:end], par.row_sort[first:end], near, a,
-        values[Values.PHI : Values.RATE], values[Values.RATE : Values.WIDTH],
-    )  # fmt: skip
-
-
-def scratch_pairs(par):
-    """Room for the pairs at the two nodes, and for one that is moved."""
-    scratch = par.scratch
-    return (
-        scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH],
-        scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH],
-        scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH],
-    )
 
 
 def joint_block(k, both, h, lam, par, t, width):
@@ -156,10 +117,9 @@ def joint_block(k, both, h, lam, par, t, width):
     rows = m * (1 + both)
     parent = size + rows
     scratch = par.scratch
-    a, b, c = scratch_pairs(par)
+    a, b = pairs_of(k, par)
+    c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
     clear(t, (parent + size) * width)
-    pair_at(k, par.node[0], par, a)
-    pair_at(k, par.node[1], par, b)
     keep_nothing(scratch)
     for case in range(rows):
         unit_wrench(k, case, rows, a, b, both, par)
@@ -180,7 +140,7 @@ def joint_block(k, both, h, lam, par, t, width):
             for l in range(at, at + 3):
                 t[r * width + parent + l] = -t[r * width + l]
     if par.link[k, Link.HAS_ANGLE] == 1:
-        angle_part(k, both, h, lam, par, t, width)
+        angle_part(k, both, h, lam, a, b, c, par, t, width)
 
 
 def keep_nothing(scratch):
@@ -222,7 +182,7 @@ def torsion_mean(k, theta, d, h, par):
     return h * h * mean + h * damping * d - push, change - push_slope
 
 
-def angle_block(k, both, h, lam, par, t, width):
+def angle_block(k, both, h, lam, a, b, c, par, t, width):
     """Add what depends on the angle of joint k: its torsion, and the advance of a screw."""
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     size = 6 + 6 * both
@@ -231,7 +191,6 @@ def angle_block(k, both, h, lam, par, t, width):
     turn_parent = parent * width + turn_child
     advance = (size + m - 1) * width
     joint = par.joint[k]
-    a, b, c = scratch_pairs(par)
     pitch = joint[Joint.PITCH]
     u0, w0 = angle_parts(joint, a)
     u1, w1 = angle_parts(joint, b)

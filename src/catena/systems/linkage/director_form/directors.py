@@ -32,11 +32,10 @@ from ....kernels.elimination import eliminate, substitute
 from ....kernels.marks import Record
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Coefficients, Link, Node, Pair, Scratch, Values, Wrench
-from .blocks import values_of, wrench_of
-from .clock import clock_part, gravity_now, set_time, time_place
+from .clock import clock_part, gravity_now, time_place
 from .drives import set_drives, work_between
-from .rows import director, has_drives, pairs_of
-from .steps import LARGEST_TURN, blame, is_noise, set_node, set_turned, turn_body
+from .rows import director, has_drives, pairs_of, values_of, wrench_of
+from .steps import LARGEST_TURN, blame, set_node, set_turned, size_of_correction, turn_body
 
 DIFFERENCE = 1e-6  # step of the differences, to the size of the unknowns
 STILL = 1e-3  # the least that is taken for this size: directors are of length one, and differences of less are noise
@@ -72,9 +71,7 @@ def begin(z, h, par, x):
     """Prepare a step from z: q and p of each body at the start into par.directors[0]."""
     set_node(z, h, par)
     time = z[time_place(par)]
-    if has_drives():
-        set_drives(time, time + h, time + h, h, par)
-    set_time(time + 0.5 * h, par)
+    set_drives(time, time + h, time + h, time + 0.5 * h, h, par)
     for i in range(par.mass.shape[0]):
         a = par.node[0, i]
         own = par.directors[0, i]
@@ -306,9 +303,7 @@ def added_correction(par, x):
                 twisted = max(twisted, change)
     if not largest < 1e300:
         return -1.0
-    if is_noise(moved, twisted, par):
-        return 0.0
-    return largest / scale if scale > 0.0 else 1.0
+    return size_of_correction(largest, moved, twisted, scale, par)
 
 
 def accept(z, e, h, par, x):

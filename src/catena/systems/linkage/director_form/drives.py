@@ -15,21 +15,22 @@ from ....geometry.vectors import ZERO, add, clear, dot, load3, load9, mean, scal
 from ....kernels import elementary as math
 from ....kernels import summation
 from ..layout import Joint, Link, Node, Pair, Row, RowSort, Scratch, Signal, Values, Wrench
-from .blocks import wrench_of
 from .clock import set_time, work_place
-from .rows import pair_at, pairs_of
+from .rows import has_drives, pair_at, pairs_of, wrench_of
 
 
-def set_drives(first, last, end, h, par):
-    """Rows of prescribed motions: x as the mean of two times, and what it is to be at a third; rates times h."""
-    write_prescribed(first, Row.X, Row.X_RATE, h, par)
-    write_prescribed(last, Row.PRESCRIBED, Row.PRESCRIBED_RATE, h, par)
-    for k in range(par.link.shape[0]):
-        if is_driven(k, par):
-            row = par.row[par.link[k, Link.FIRST_ROW]]
-            store3(row, Row.X, mean(load3(row, Row.X), load3(row, Row.PRESCRIBED)))
-            store3(row, Row.X_RATE, mean(load3(row, Row.X_RATE), load3(row, Row.PRESCRIBED_RATE)))
-    write_prescribed(end, Row.PRESCRIBED, Row.PRESCRIBED_RATE, h, par)
+def set_drives(first, last, end, now, h, par):
+    """It is `now`; rows of prescribed motions have x as the mean of two times, and what it is to be at a third; rates times h."""
+    if has_drives():
+        write_prescribed(first, Row.X, Row.X_RATE, h, par)
+        write_prescribed(last, Row.PRESCRIBED, Row.PRESCRIBED_RATE, h, par)
+        for k in range(par.link.shape[0]):
+            if is_driven(k, par):
+                row = par.row[par.link[k, Link.FIRST_ROW]]
+                store3(row, Row.X, mean(load3(row, Row.X), load3(row, Row.PRESCRIBED)))
+                store3(row, Row.X_RATE, mean(load3(row, Row.X_RATE), load3(row, Row.PRESCRIBED_RATE)))
+        write_prescribed(end, Row.PRESCRIBED, Row.PRESCRIBED_RATE, h, par)
+    set_time(now, par)
 
 
 def write_prescribed(time, at, rate_at, h, par):
@@ -112,7 +113,7 @@ def work_of_kicks(z, e, h, time, first, last, par):
     for phase in range(2):
         lam = first if phase == 0 else last
         moment = time + phase * h
-        set_drives(moment, moment, moment, h, par)
+        set_drives(moment, moment, moment, moment, h, par)
         for k in range(par.link.shape[0]):
             if is_driven(k, par):
                 total += lam[par.link[k, Link.FIRST_ROW]] * growth_of_row(k, par.node[phase], par)
@@ -122,7 +123,6 @@ def work_of_kicks(z, e, h, time, first, last, par):
 def growth_of_row(k, node, par):
     """h dPhi/dt of the row of a drive while the bodies stay."""
     row = par.row[par.link[k, Link.FIRST_ROW]]
-    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    pair_at(k, node, par, a)
+    a = pair_at(k, node, par, Scratch.PAIR_A)
     t = times(load9(a, Pair.PRODUCTS), load3(row, Row.Y))
     return dot(load3(row, Row.PRESCRIBED_RATE), t) - row[Row.GROWTH]

@@ -36,16 +36,14 @@ from .blocks import (
     keep,
     keep_nothing,
     move_pair,
-    scratch_pairs,
     torsion_slope,
     unit_wrench,
-    values_near,
 )
-from .clock import gravity_now, set_time, time_place
+from .clock import gravity_now, time_place
 from .drives import set_drives, work_of_kicks
 from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
 from .motors import has_motors, motor_torque
-from .rows import angle_parts, angle_torque, has_drives, pair_at
+from .rows import angle_parts, angle_torque, has_drives, pair_at, values_near
 from .steps import add_motion, axes, begin, cayley_change, place_end, turn_of_joint, work_part
 
 
@@ -64,9 +62,7 @@ def begin_kicked(z, h, par, x):
     """Prepare a step from z; its first half kick is that of its start."""
     begin(z, h, par, x)
     time = z[time_place(par)]
-    if has_drives():
-        set_drives(time, time, time + h, h, par)
-    set_time(time, par)
+    set_drives(time, time, time + h, time, h, par)
 
 
 def mean_of_kicks(f, h, time, par, value):
@@ -164,10 +160,10 @@ def joint_at_node(k, both, h, lam, par, t, width):
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     parent = 6 + m
     scratch = par.scratch
-    a, b, c = scratch_pairs(par)
+    a = pair_at(k, par.node[phase()], par, Scratch.PAIR_A)
+    b = pair_at(k, par.node[1], par, Scratch.PAIR_B)
+    c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
     clear(t, (parent + 6) * width)
-    pair_at(k, par.node[phase()], par, a)
-    pair_at(k, par.node[1], par, b)
     keep_nothing(scratch)
     for case in range(m):
         unit_wrench(k, case, m, a, a, 0, par)
@@ -260,9 +256,8 @@ def accept(z, e, h, par, x):
         clear(par.node[1, i, Node.VELOCITY :], Node.TURN - Node.VELOCITY)
     end_particles(z, e, h, par, x)
     time = time_place(par)
-    if has_drives():
-        set_drives(z[time] + h, z[time] + h, z[time] + h, h, par)
-    set_time(z[time] + h, par)
+    ended = z[time] + h
+    set_drives(ended, ended, ended, ended, h, par)
     if velocity_correction(0, h, z[time], x, par) != 0:
         return SINGULAR
     if has_drives():

@@ -97,10 +97,7 @@ def composed(a, b):
 
 def forget_corrections(scratch):
     """Neither derivatives are known, nor what particles do in the step."""
-    scratch[Scratch.FACTORED] = 0.0
-    scratch[Scratch.SETTLED] = 0.0
-    scratch[Scratch.LAST_CHANGE] = 0.0
-    scratch[Scratch.ENDED] = 0.0
+    clear(scratch[Scratch.FACTORED :], Scratch.SCALE - Scratch.FACTORED)
 
 
 def guess(par, x):

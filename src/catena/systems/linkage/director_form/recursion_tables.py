@@ -29,15 +29,17 @@ from ....geometry.vectors import (
     sum_from,
     times,
 )
-from ....kernels.marks import choice, within
+from ....kernels import elementary as math
+from ....kernels.marks import choice, optional, within
 from ...particles.layout import Center
-from ..layout import EQUATIONS, Link, Node, Scratch, Sweep, Tree, behind_change
-from .blocks import note_residual
+from ..layout import EQUATIONS, Joint, Link, Node, Scratch, Sweep, Tree, behind_change
+from .blocks import note_residual, torsion_mean
 from .recursion_elimination import shift_torque
 from .recursion_levels import hand_twist, hinge_twist, take_twist
-from .recursion_torsion import hinge_torque
 from .solver import ground_forces, load_part
 from .steps import axes, both_levels, cayley_change, residual_of_body, tangent_of_body
+
+SMALL_ANGLE = 1e-4  # below it a series is exact
 
 
 @choice
@@ -182,6 +184,32 @@ def hinge_equations(i, k, h, x, par, table, fresh):
         # the mean axis turns with the parent
         turned = cross(load3(own, Sweep.AXIS), load_down(table, torque + rows, width))
         add3(equations, last + 3, add(scaled(0.5, turned), by_parent))
+
+
+@optional
+def hinge_torque(k, h, t, par, own):
+    """What the torsion of hinge k adds to its equation; its derivatives by the angle and by the turn of the parent."""
+    return 0.0, 0.0, ZERO
+
+
+def torsion_torque(k, h, t, par, own):
+    """(V1 - V0)/angle along the mean axis, as its work demands: times (angle/t) (1 - t c_p.N0/4)/(1 + |c_p|^2/4)."""
+    above = load3(par.sweep[par.link[k, Link.PARENT]], Sweep.SPACE_TURN)
+    n = load3(own, Sweep.AXIS_START)
+    angle = 2.0 * math.atan(0.5 * t)
+    torque, slope = torsion_mean(k, par.joint[k, Joint.THETA], angle, h, par)
+    if abs(t) < SMALL_ANGLE:
+        ratio, ratio_slope = 1.0 - angle * angle / 12.0, -angle / 6.0
+    else:
+        ratio = angle / t
+        ratio_slope = (1.0 - ratio * (1.0 + 0.25 * t * t)) / t
+    along = dot(above, n)
+    k0 = 1.0 / (1.0 + 0.25 * dot(above, above))
+    lever = k0 * (ratio - 0.25 * angle * along)
+    k1 = -0.25 * torque * k0 * angle
+    k2 = 0.25 * along * k1 - 0.5 * torque * lever
+    by_parent = add(scaled(k1, subtract(n, scaled(0.5, cross(n, above)))), scaled(k2, above))
+    return torque * lever, slope * lever + torque * k0 * (ratio_slope - 0.25 * along), by_parent
 
 
 @within

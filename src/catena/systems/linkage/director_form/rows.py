@@ -42,7 +42,7 @@ from ....geometry.vectors import (
 from ....kernels import elementary as math
 from ....kernels.marks import choice, within
 from ..joints import DISTANCE, PLANE, POINT, SCREW
-from ..layout import Coefficients, Joint, Link, Node, Pair, Row, RowSort, Scratch, Wrench
+from ..layout import Coefficients, Joint, Link, Node, Pair, Row, RowSort, Scratch, Values, Wrench
 
 
 @choice
@@ -57,8 +57,9 @@ def has_distances():
     return 0
 
 
-def pair_at(k, node, par, a):
-    """The pair of bodies of joint k at a node, into a; the ground, -1, is the last row of `node`."""
+def pair_at(k, node, par, at):
+    """The pair of bodies of joint k at a node, in this part of the scratch; the ground, -1, is the last row of `node`."""
+    a = par.scratch[at : at + Pair.WIDTH]
     parent = node[par.link[k, Link.PARENT]]
     child = node[par.link[k, Link.CHILD]]
     store9(a, Pair.PARENT_AXES, load9(parent, Node.DIRECTORS))
@@ -68,15 +69,12 @@ def pair_at(k, node, par, a):
     store3(a, Pair.PARENT_SPIN, load3(parent, Node.SPIN))
     store3(a, Pair.CHILD_SPIN, load3(child, Node.SPIN))
     products(a)
+    return a
 
 
 def pairs_of(k, par):
     """The pairs of joint k at the start and at the end of the step."""
-    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
-    pair_at(k, par.node[0], par, a)
-    pair_at(k, par.node[1], par, b)
-    return a, b
+    return pair_at(k, par.node[0], par, Scratch.PAIR_A), pair_at(k, par.node[1], par, Scratch.PAIR_B)
 
 
 def products(a):
@@ -95,11 +93,19 @@ def director(a, axes, k):
     return a[axes + k], a[axes + 3 + k], a[axes + 6 + k]
 
 
-def row_values(joint, row, sort, near, a, phi, rate):
-    """Phi (but for the angle of a screw) and f of all rows of a joint, for the pair a.
+def values_of(k, a, par):
+    """Phi (but for the angle of a screw) and f of all rows of joint k at the pair a, into the scratch VALUES."""
+    values_near(k, a, a, par)
 
-    They are affine in each part of the pair alone; that of a distance, which is not, is replaced by its tangent at the pair `near`.
-    """
+
+def values_near(k, near, a, par):
+    """The same as affine functions of each part of the pair alone: that of a distance is replaced by its tangent at the pair `near`."""
+    joint = par.joint[k]
+    first = par.link[k, Link.FIRST_ROW]
+    row = par.row[first : par.link[k, Link.END_ROW]]
+    sort = par.row_sort[first : par.link[k, Link.END_ROW]]
+    phi = par.scratch[Scratch.VALUES + Values.PHI :]
+    rate = par.scratch[Scratch.VALUES + Values.RATE :]
     s = load9(a, Pair.PRODUCTS)
     parent_spin = load3(a, Pair.PARENT_SPIN)
     child_spin = load3(a, Pair.CHILD_SPIN)
@@ -157,13 +163,17 @@ def between(x, y, a):
     return d, subtract(add(load3(a, Pair.SPEED), swung), times(parent, cross(load3(a, Pair.PARENT_SPIN), x)))
 
 
-def joint_wrench(joint, row, sort, a, b, lam, both, mean_pair, c, out):
-    """What the multipliers do between the nodes a and b: the discrete derivative of lam.(Phi, f), a `Wrench` into out.
+def wrench_of(k, a, b, lam, both, par):
+    """What the multipliers of joint k do between the nodes a and b: the discrete derivative of lam.(Phi, f), into the scratch OUT.
 
     lam: one number per row for Phi, then, if both is 1, one per row for f. The result is linear in lam and affine in each of
-    Q_I, Q_J, D, E, W_I, W_J of b alone. `mean_pair` and `c` are scratch, a `Pair` and `Coefficients`.
+    Q_I, Q_J, D, E, W_I, W_J of b alone. The means of the pairs, and coefficients, stay in the scratch.
     """
-    m = row.shape[0]
+    first = par.link[k, Link.FIRST_ROW]
+    m = par.link[k, Link.END_ROW] - first
+    mean_pair = par.scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH]
+    c = par.scratch[Scratch.COEFFICIENTS : Scratch.COEFFICIENTS + Coefficients.WIDTH]
+    out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
     clear(c, Coefficients.WIDTH)
     for l in range(Pair.WIDTH):
         mean_pair[l] = 0.5 * (a[l] + b[l])
@@ -174,10 +184,12 @@ def joint_wrench(joint, row, sort, a, b, lam, both, mean_pair, c, out):
         if both == 1:
             impulse = lam[m + r]
         if lam[r] != 0.0 or impulse != 0.0:
-            if has_distances() and sort[r, RowSort.KIND] == DISTANCE:
-                add_distance(row[r], a, b, mean_pair, lam[r], impulse, c, out)
+            row = par.row[first + r]
+            sort = par.row_sort[first + r]
+            if has_distances() and sort[RowSort.KIND] == DISTANCE:
+                add_distance(row, a, b, mean_pair, lam[r], impulse, c, out)
                 continue
-            add_row(joint, row[r], sort[r], mean_pair, lam[r], impulse, c, out)
+            add_row(par.joint[k], row, sort, mean_pair, lam[r], impulse, c, out)
     spread(c, mean_pair, out)
 
 

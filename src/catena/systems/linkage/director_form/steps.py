@@ -39,7 +39,7 @@ from ....kernels import summation
 from ....kernels.marks import choice, optional, slot, within
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Force, ForceSort, Joint, Link, Load, Node, Row, RowSort, Scratch, Space, Tree, Unknown
-from .clock import clock_part, gravity_now, set_time, time_place, work_place
+from .clock import clock_part, gravity_now, time_place, work_place
 from .drives import set_drives, work_between
 from .forces import DAMPER, between_points, load_values
 from .motors import has_motors, motor_work
@@ -97,10 +97,8 @@ def begin(z, h, par, x):
     set_node(z, h, par)
     begin_particles(z, h, par)
     time = z[time_place(par)]
-    if has_drives():
-        set_drives(time, time + h, time + h, h, par)
+    set_drives(time, time + h, time + h, time + 0.5 * h, h, par)
     rank_part(par)
-    set_time(time + 0.5 * h, par)
 
 
 def set_node(z, h, par):
@@ -343,9 +341,7 @@ def correct(z, h, par, x):
         x[l] += par.delta[l]
     if not (moved < 1e300 and twisted < 1e300):
         return -1.0
-    if is_noise(moved, twisted, par):
-        return 0.0
-    return max(moved, twisted) / scale if scale > 0.0 else 1.0
+    return size_of_correction(max(moved, twisted), moved, twisted, scale, par)
 
 
 def fall(h, par):
@@ -354,10 +350,12 @@ def fall(h, par):
     return h * h * (abs(g[0]) + abs(g[1]) + abs(g[2]))
 
 
-def is_noise(moved, twisted, par):
-    """Whether a correction says nothing: the points of a joint cannot meet better than positions and directors are known."""
+def size_of_correction(most, moved, twisted, scale, par):
+    """Its size relative to the motion in the step; 0 where it is noise: points of a joint cannot meet better than positions and directors are known."""
     reach = par.scratch[Scratch.REACH]
-    return moved <= ROUNDING * reach and twisted <= ROUNDING * max(1.0, reach)
+    if moved <= ROUNDING * reach and twisted <= ROUNDING * max(1.0, reach):
+        return 0.0
+    return most / scale if scale > 0.0 else 1.0
 
 
 def place_end(par, x):
