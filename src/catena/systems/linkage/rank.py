@@ -110,7 +110,7 @@ def write_gradient(k, par):
     for r in range(m):
         row = par.gradient[first + r]
         clear(row, row.shape[0])
-        unit_wrench(k, r, m, a, a, 0, par)
+        unit_wrench(k, r, a, a, par)
         if joint[Joint.PITCH] != 0.0 and r == m - 1:
             u, w = angle_parts(joint, a)
             n = scaled(joint[Joint.PITCH], angle_torque(joint, a, a, u, w))

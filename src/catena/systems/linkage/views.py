@@ -68,7 +68,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         kernels |= _rattle(linkage)
     else:
         equations = bind(_solver(linkage), _blocks(linkage, steps.body_of_step, *CONSERVING))
-        kernels |= {steps.both_levels: int(both), steps.correction: equations}
+        kernels |= {rows.both_levels: int(both), steps.correction: equations}
         if traits.is_recursive(linkage):
             kernels |= _recursion(linkage)
             unknowns = int(traits.joint_freedoms(linkage).sum()) * (1 + both)
@@ -132,7 +132,7 @@ def _rattle(linkage: Linkage) -> dict[Slot, Filling]:
         return bind(_solver(linkage), _blocks(linkage, body, *KICKING) | {rattle.phase: phase})
 
     return {
-        steps.both_levels: 0,
+        rows.both_levels: 0,
         steps.mean_load: rattle.mean_of_kicks,
         views.begin_increment: rattle.begin_kicked,
         views.accept_increment: rattle.accept,
@@ -223,6 +223,7 @@ def _published_view(linkage: Linkage, kernels: dict[Slot, Filling]) -> View | No
     if not_published(linkage):
         return None
     kernels |= {
+        rows.both_levels: 0,
         views.begin_increment: directors.begin, views.guess_increment: directors.guess,
         views.correct_increment: directors.correct, views.accept_increment: directors.accept,
     }  # fmt: skip

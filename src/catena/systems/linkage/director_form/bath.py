@@ -40,20 +40,20 @@ GROUND = -1
 
 
 @slot
-def heavier_correction(both, h, time, x, par):
+def heavier_correction(h, time, x, par):
     """`velocity_correction` of bodies with the masses and moments in par.heavier (bodies, 6)."""
 
 
 def stir(z, e, par, member, step):
     """`bath_of_links`: momenta decay and get noise, then the joints take their part."""
     disturb_links(z, par, member, step)
-    return take_if(velocity_correction(0, 1.0, z[time_place(par)], par.delta, par), z, e, par)
+    return take_if(velocity_correction(1.0, z[time_place(par)], par.delta, par), z, e, par)
 
 
 def stir_each(z, e, par, member, step):
     """`bath_of_rates_of_links`: the same with a rate for each."""
     disturb_links(z, par, member, step)
-    return take_if(heavier_correction(0, 1.0, z[time_place(par)], par.delta, par), z, e, par)
+    return take_if(heavier_correction(1.0, z[time_place(par)], par.delta, par), z, e, par)
 
 
 def take_if(status, z, e, par):

@@ -15,7 +15,17 @@ from ....kernels.marks import optional, slot
 from ..layout import Joint, Link, Pair, Scratch, Values, Wrench
 from .clock import torsion_energy
 from .motors import has_motors, mean_push
-from .rows import angle_parts, angle_torque, over_sine, pairs_of, products, turned_by, values_near, wrench_of
+from .rows import (
+    angle_parts,
+    angle_torque,
+    both_levels,
+    over_sine,
+    pairs_of,
+    products,
+    turned_by,
+    values_near,
+    wrench_of,
+)
 
 SMALL_TURN = 1e-5  # below it a difference quotient of a torsion is its derivative in the middle
 
@@ -31,7 +41,7 @@ def torsion_curvature(theta, which, par):
 
 
 @optional
-def angle_part(k, both, h, lam, a, b, c, par, t, width):
+def angle_part(k, h, lam, a, b, c, par, t, width):
     """Add what depends on the angle of joint k, with the pairs a and b at both nodes, to its block; c is room for a pair."""
 
 
@@ -71,15 +81,15 @@ def move_pair(c, change, parent):
     return parent + 9 + axis
 
 
-def deposit(sign, both, parent, column, t, width, scratch):
+def deposit(sign, parent, column, t, width, scratch):
     """Put sign times what a wrench of a joint has changed by into a column of the block t."""
-    low = 6 * both
+    low = 6 * both_levels()
     gap = scaled(sign, changed(Wrench.ON_GAP, scratch))
     store_down(t, low * width + column, width, gap)
     store_down(t, (low + 3) * width + column, width, scaled(sign, changed(Wrench.CHILD_TORQUE, scratch)))
     store_down(t, (parent + low) * width + column, width, negative(gap))
     store_down(t, (parent + low + 3) * width + column, width, scaled(sign, changed(Wrench.PARENT_TORQUE, scratch)))
-    if both == 1:
+    if both_levels():
         speed = scaled(sign, changed(Wrench.ON_SPEED, scratch))
         store_down(t, column, width, negative(speed))
         store_down(t, 3 * width + column, width, scaled(-sign, changed(Wrench.ON_CHILD_SPIN, scratch)))
@@ -99,22 +109,22 @@ def note_residual(k, residual, scratch):
         scratch[Scratch.WORST + 1] = abs(residual)
 
 
-def unit_wrench(k, case, count, a, b, both, par):
-    """`wrench_of` for multiplier number `case` of `count` alone."""
+def unit_wrench(k, case, a, b, par):
+    """`wrench_of` for multiplier number `case` alone."""
     unit = par.scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH]
-    clear(unit, count)
+    clear(unit, Values.WIDTH)
     unit[case] = 1.0
-    wrench_of(k, a, b, unit, both, par)
+    wrench_of(k, a, b, unit, par)
 
 
-def joint_block(k, both, h, lam, par, t, width):
+def joint_block(k, h, lam, par, t, width):
     """The block of joint k at the nodes of `par.node`, into t; lam are its multipliers now.
 
     Cases: the wrench for each multiplier alone, as it is, and with one number of the pair at the end changed by one.
     """
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
-    size = 6 + 6 * both
-    rows = m * (1 + both)
+    size = 6 + 6 * both_levels()
+    rows = m * (1 + both_levels())
     parent = size + rows
     scratch = par.scratch
     a, b = pairs_of(k, par)
@@ -122,16 +132,16 @@ def joint_block(k, both, h, lam, par, t, width):
     clear(t, (parent + size) * width)
     keep_nothing(scratch)
     for case in range(rows):
-        unit_wrench(k, case, rows, a, b, both, par)
-        deposit(1.0, both, parent, size + case, t, width, scratch)
-    for change in range(-1, 9 * (1 + both)):
+        unit_wrench(k, case, a, b, par)
+        deposit(1.0, parent, size + case, t, width, scratch)
+    for change in range(-1, 9 * (1 + both_levels())):
         copy(b, c, Pair.WIDTH)
         column = move_pair(c, change, parent) if change >= 0 else width - 1
         sign = 1.0 if change >= 0 else -1.0
-        wrench_of(k, a, c, lam, both, par)
-        deposit(sign, both, parent, column, t, width, scratch)
+        wrench_of(k, a, c, lam, par)
+        deposit(sign, parent, column, t, width, scratch)
         values_near(k, b, c, par)
-        for level in range(1 + both):
+        for level in range(1 + both_levels()):
             deposit_values(m, Values.RATE * level, size + m * level, column, sign, scratch, t, width)
         if change < 0:
             keep(k, m, scratch)
@@ -140,7 +150,7 @@ def joint_block(k, both, h, lam, par, t, width):
             for l in range(at, at + 3):
                 t[r * width + parent + l] = -t[r * width + l]
     if par.link[k, Link.HAS_ANGLE] == 1:
-        angle_part(k, both, h, lam, a, b, c, par, t, width)
+        angle_part(k, h, lam, a, b, c, par, t, width)
 
 
 def keep_nothing(scratch):
@@ -182,12 +192,12 @@ def torsion_mean(k, theta, d, h, par):
     return h * h * mean + h * damping * d - push, change - push_slope
 
 
-def angle_block(k, both, h, lam, a, b, c, par, t, width):
+def angle_block(k, h, lam, a, b, c, par, t, width):
     """Add what depends on the angle of joint k: its torsion, and the advance of a screw."""
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
-    size = 6 + 6 * both
-    parent = size + m * (1 + both)
-    turn_child = (6 * both + 3) * width
+    size = 6 + 6 * both_levels()
+    parent = size + m * (1 + both_levels())
+    turn_child = (6 * both_levels() + 3) * width
     turn_parent = parent * width + turn_child
     advance = (size + m - 1) * width
     joint = par.joint[k]

@@ -241,7 +241,7 @@ def push_directors(k, lam, par, phi):
     values_of(k, b, par)
     for r in range(phi.shape[0]):
         phi[r] = scratch[Scratch.VALUES + Values.PHI + r]
-    wrench_of(k, a, b, lam, 0, par)
+    wrench_of(k, a, b, lam, par)
     force = load3(scratch, Scratch.OUT + Wrench.ON_GAP)
     add3(par.push[j], Push.FORCE, force)
     add3(par.push[i], Push.FORCE, negative(force))  # of the ground, the last body: nobody looks at it
@@ -326,7 +326,7 @@ def accept(z, e, h, par, x):
         turn_body(z, e, n, i, load3(par.node[1, i], Node.TURN))
     time = time_place(par)
     if has_drives():
-        work_between(z, e, 1.0 / h, 0, x[Body.WIDTH * n :], par)
+        work_between(z, e, 1.0 / h, x[Body.WIDTH * n :], par)
     clock_part(z, e, h, z[time], par)
     summation.add(z, e, time, h)
     return OK

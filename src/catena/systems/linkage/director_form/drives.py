@@ -16,7 +16,7 @@ from ....kernels import elementary as math
 from ....kernels import summation
 from ..layout import Joint, Link, Node, Pair, Row, RowSort, Scratch, Signal, Values, Wrench
 from .clock import set_time, work_place
-from .rows import has_drives, pair_at, pairs_of, wrench_of
+from .rows import both_levels, has_drives, pair_at, pairs_of, wrench_of
 
 
 def set_drives(first, last, end, now, h, par):
@@ -63,7 +63,7 @@ def is_driven(k, par):
     return par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.SIGNAL] >= 0
 
 
-def work_between(z, e, unit_of_work, both, lam, par):
+def work_between(z, e, unit_of_work, lam, par):
     """Add the work of drives between two nodes; lam are the multipliers of all joints, in these units."""
     total = 0.0
     for k in range(par.link.shape[0]):
@@ -72,25 +72,25 @@ def work_between(z, e, unit_of_work, both, lam, par):
             m = par.link[k, Link.END_ROW] - first
             unit = par.scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH]
             clear(unit, Values.WIDTH)
-            for level in range(1 + both):
-                unit[m * level] = lam[first * (1 + both) + m * level]
-            total -= change_of(k, both, unit, par)
+            for level in range(1 + both_levels()):
+                unit[m * level] = lam[first * (1 + both_levels()) + m * level]
+            total -= change_of(k, unit, par)
     summation.add(z, e, work_place(par), unit_of_work * total)
 
 
-def change_of(k, both, unit, par):
+def change_of(k, unit, par):
     """Change of what multipliers of joint k hold by the motion of its bodies between the nodes."""
     i = par.link[k, Link.PARENT]
     j = par.link[k, Link.CHILD]
     a, b = pairs_of(k, par)
     out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
-    wrench_of(k, a, b, unit, both, par)
+    wrench_of(k, a, b, unit, par)
     moved = subtract(load3(par.node[1, j], Node.MOVE), load3(par.node[1, i], Node.MOVE))
     total = dot(load3(out, Wrench.ON_GAP), moved)
     total += dot(load3(out, Wrench.PARENT_TORQUE), turned(i, par)) + dot(
         load3(out, Wrench.CHILD_TORQUE), turned(j, par)
     )
-    if both == 1:
+    if both_levels():
         total += dot(load3(out, Wrench.ON_SPEED), gained(Pair.SPEED, a, b))
         total += dot(load3(out, Wrench.ON_PARENT_SPIN), gained(Pair.PARENT_SPIN, a, b))
         total += dot(load3(out, Wrench.ON_CHILD_SPIN), gained(Pair.CHILD_SPIN, a, b))

@@ -25,6 +25,7 @@ from ....geometry.vectors import (
 from ....kernels.marks import slot, within
 from ....kernels.views import pair_energy, pair_force, pair_slope
 from ..layout import Arms, Force, ForceSort, Load, Node, Scratch, Tree
+from .rows import both_levels
 
 SPRING, DAMPER, SITE_PAIR = 0, 1, 2
 SMALL_CHANGE = 1e-6  # of s, below which a difference quotient is the derivative in the middle
@@ -111,7 +112,7 @@ def mean_tension(f, s0, s1, h, par):
     return 2.0 * h * k * (l1 - l0) / total, slope / l1 if l1 > 0.0 else 0.0
 
 
-def force_block(f, both, h, par, t, width, first, second):
+def force_block(f, h, par, t, width, first, second):
     """Add force f to a block t: the unknowns of its two bodies begin at `first` and `second` (-1: not there)."""
     i = par.force_sort[f, ForceSort.BODY_I]
     j = par.force_sort[f, ForceSort.BODY_J]
@@ -122,7 +123,7 @@ def force_block(f, both, h, par, t, width, first, second):
     s1 = between_points(f, par.node[1], par, end_gap)
     tension, slope = mean_tension(f, s0, s1, h, par)
     middle = mean(load3(start_gap, 0), load3(end_gap, 0))
-    low = 6 * both
+    low = 6 * both_levels()
     arms = par.scratch[Scratch.ARMS : Scratch.ARMS + Arms.WIDTH]
     for side in range(2):
         number = i if side == 0 else j
@@ -176,10 +177,10 @@ def add_wrench(t, at, width, force, torque):
     add_down(t, at + 3 * width, width, torque)
 
 
-def load_block(i, both, h, time, par, t, width, first):
+def load_block(i, h, time, par, t, width, first):
     """Add the loads on body i, taken at the middle of the step, to a block whose unknowns of i begin at `first`."""
     f = par.tree[i, Tree.LOAD]
-    low = first + 6 * both
+    low = first + 6 * both_levels()
     value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
     while f >= 0:
         load_values(time + 0.5 * h, f, par, value)

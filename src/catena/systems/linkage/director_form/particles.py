@@ -24,6 +24,7 @@ from ..measures import add_energy
 from .clock import time_place
 from .forces import add_wrench
 from .rattle import kicked
+from .rows import both_levels
 from .steps import axes, turn_body
 
 
@@ -62,20 +63,20 @@ def work_of_kicks(h, time, par):
 
 
 @optional
-def other_loads(i, both, h, time, par, t, width, first):
+def other_loads(i, h, time, par, t, width, first):
     """Add the loads on body i to a block."""
 
 
-def add_pushes(i, both, h, time, par, t, width, first):
+def add_pushes(i, h, time, par, t, width, first):
     """Add what particles do to body i, and the loads on it, to a block whose unknowns of i begin at `first`."""
-    push_body(i, h * h, par, t, (first + 6 * both) * width + width - 1, width)
-    other_loads(i, both, h, time, par, t, width, first)
+    push_body(i, h * h, par, t, (first + 6 * both_levels()) * width + width - 1, width)
+    other_loads(i, h, time, par, t, width, first)
 
 
-def add_kicks(i, both, h, time, par, t, width, first):
+def add_kicks(i, h, time, par, t, width, first):
     """The same for a kick of RATTLE, or of a bath."""
     push_body(i, kicked(h, par), par, t, first * width + width - 1, width)
-    other_loads(i, both, h, time, par, t, width, first)
+    other_loads(i, h, time, par, t, width, first)
 
 
 def push_body(i, factor, par, t, at, width):

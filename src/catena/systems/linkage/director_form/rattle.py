@@ -48,7 +48,7 @@ from .steps import add_motion, axes, begin, cayley_change, place_end, turn_of_jo
 
 
 @slot
-def velocity_correction(both, h, time, x, par):
+def velocity_correction(h, time, x, par):
     """The new velocities into par.delta; a status."""
 
 
@@ -155,7 +155,7 @@ def subtract_turned(node, k, at, t, width):
     add_down(t, at, width, negative(times(axes(node), k)))
 
 
-def joint_at_node(k, both, h, lam, par, t, width):
+def joint_at_node(k, h, lam, par, t, width):
     """The block of joint k: multipliers act with the gradients of Phi at that node; rows are Phi (phase 0) or f (1) at the end."""
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     parent = 6 + m
@@ -166,8 +166,8 @@ def joint_at_node(k, both, h, lam, par, t, width):
     clear(t, (parent + 6) * width)
     keep_nothing(scratch)
     for case in range(m):
-        unit_wrench(k, case, m, a, a, 0, par)
-        deposit(1.0, 0, parent, 6 + case, t, width, scratch)
+        unit_wrench(k, case, a, a, par)
+        deposit(1.0, parent, 6 + case, t, width, scratch)
     for change in range(-1, 9):
         copy(b, c, Pair.WIDTH)
         column = move_pair(c, 9 * phase() + change, parent) - 6 * phase() if change >= 0 else width - 1
@@ -217,7 +217,7 @@ def rattle_angle(k, h, a, b, c, par, t, width):
             t[last + column] -= pitch * (u1 * (w2 - w1) - w1 * (u2 - u1)) / (u1 * u1 + w1 * w1)
 
 
-def kick_points(f, both, h, par, t, width, first, second):
+def kick_points(f, h, par, t, width, first, second):
     """The kick of force f at that node."""
     node = par.node[phase()]
     d = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
@@ -231,7 +231,7 @@ def kick_points(f, both, h, par, t, width, first, second):
     pull(t, width, width - 1, scaled(-a, load3(d, 0)), arms, 0, first, second)
 
 
-def kick_loads(i, both, h, time, par, t, width, first):
+def kick_loads(i, h, time, par, t, width, first):
     """The kick of the loads on body i at that node."""
     moment = time if phase() == 0 else time + h
     f = par.tree[i, Tree.LOAD]
@@ -258,7 +258,7 @@ def accept(z, e, h, par, x):
     time = time_place(par)
     ended = z[time] + h
     set_drives(ended, ended, ended, ended, h, par)
-    if velocity_correction(0, h, z[time], x, par) != 0:
+    if velocity_correction(h, z[time], x, par) != 0:
         return SINGULAR
     if has_drives():
         work_of_kicks(z, e, h, z[time], x[6 * n :], par.delta[6 * n :], par)

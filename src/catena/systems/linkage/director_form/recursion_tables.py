@@ -87,8 +87,8 @@ def add_acting(i, h, time, par, table, fresh):
     width = rows + 1
     t = par.block
     clear(t, rows * width)
-    load_part(i, rows // 6 - 1, h, time, par, t, width, 0)
-    ground_forces(i, rows // 6 - 1, h, par, t, width)
+    load_part(i, h, time, par, t, width, 0)
+    ground_forces(i, h, par, t, width)
     for r in range(rows):
         table[(rows + 2) * r + rows] -= t[width * r + rows]
         if fresh:

@@ -52,6 +52,12 @@ def has_drives():
 
 
 @choice
+def both_levels():
+    """1 if positions and velocities are held, 0 if positions only."""
+    return 1
+
+
+@choice
 def has_distances():
     """1 if a joint is a massless rod, else 0."""
     return 0
@@ -163,10 +169,10 @@ def between(x, y, a):
     return d, subtract(add(load3(a, Pair.SPEED), swung), times(parent, cross(load3(a, Pair.PARENT_SPIN), x)))
 
 
-def wrench_of(k, a, b, lam, both, par):
+def wrench_of(k, a, b, lam, par):
     """What the multipliers of joint k do between the nodes a and b: the discrete derivative of lam.(Phi, f), into the scratch OUT.
 
-    lam: one number per row for Phi, then, if both is 1, one per row for f. The result is linear in lam and affine in each of
+    lam: one number per row for Phi, then, with both levels, one per row for f. The result is linear in lam and affine in each of
     Q_I, Q_J, D, E, W_I, W_J of b alone. The means of the pairs, and coefficients, stay in the scratch.
     """
     first = par.link[k, Link.FIRST_ROW]
@@ -181,7 +187,7 @@ def wrench_of(k, a, b, lam, both, par):
     store3(out, Wrench.ON_CHILD_SPIN, ZERO)
     for r in range(m):
         impulse = 0.0
-        if both == 1:
+        if both_levels():
             impulse = lam[m + r]
         if lam[r] != 0.0 or impulse != 0.0:
             row = par.row[first + r]

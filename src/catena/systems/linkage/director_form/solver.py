@@ -9,6 +9,7 @@ from ....geometry.vectors import clear, copy
 from ....kernels.elimination import eliminate, substitute
 from ....kernels.marks import optional, slot
 from ..layout import ForceSort, Link, RowSort, Scratch, Tree
+from .rows import both_levels
 
 
 @slot
@@ -17,75 +18,75 @@ def body_block(i, h, par, t, width, first):
 
 
 @slot
-def joint_part(k, both, h, lam, par, t, width):
+def joint_part(k, h, lam, par, t, width):
     """The block of joint k, into t; lam are its multipliers now."""
 
 
 @optional
-def force_part(f, both, h, par, t, width, first, second):
+def force_part(f, h, par, t, width, first, second):
     """Add force f to a block: the unknowns of its two bodies begin at `first` and `second` (-1: not there)."""
 
 
 @optional
-def load_part(i, both, h, time, par, t, width, first):
+def load_part(i, h, time, par, t, width, first):
     """Add the loads on body i to a block whose unknowns of i begin at `first`."""
 
 
-def ground_forces(i, both, h, par, t, width):
+def ground_forces(i, h, par, t, width):
     """Add the forces between body i and the ground to a block whose unknowns of i stand first."""
     f = par.tree[i, Tree.GROUND_FORCE]
     while f >= 0:
         side = 0 if par.force_sort[f, ForceSort.BODY_I] == i else -1
-        force_part(f, both, h, par, t, width, side, -1 - side)
+        force_part(f, h, par, t, width, side, -1 - side)
         f = par.force_sort[f, ForceSort.NEXT]
 
 
-def rows_of(k, both, par):
+def rows_of(k, par):
     """Where the multipliers of joint k begin among all, and how many there are."""
-    first = par.link[k, Link.FIRST_ROW] * (1 + both)
-    return first, par.link[k, Link.END_ROW] * (1 + both) - first
+    first = par.link[k, Link.FIRST_ROW] * (1 + both_levels())
+    return first, par.link[k, Link.END_ROW] * (1 + both_levels()) - first
 
 
-def tree_correction(both, h, time, x, par):
+def tree_correction(h, time, x, par):
     """The Newton correction of all unknowns x into par.delta; 0, or 1 if a block is singular."""
     n = par.mass.shape[0]
-    size = 6 + 6 * both
+    size = 6 + 6 * both_levels()
     for i in range(n):
         own = par.own[i]
         clear(own, size * (size + 1))
         body_block(i, h, par, own, size + 1, 0)
-        load_part(i, both, h, time, par, own, size + 1, 0)
-        ground_forces(i, both, h, par, own, size + 1)
+        load_part(i, h, time, par, own, size + 1, 0)
+        ground_forces(i, h, par, own, size + 1)
     for place in range(n - 1, -1, -1):
         i = par.tree[place, Tree.ORDER]
         k = par.tree[i, Tree.CARRIER]
         if k < 0:
             status = eliminate(par.own[i], size, size, size + 1)
         else:
-            first, rows = rows_of(k, both, par)
-            status = fold(i, k, both, h, x[size * n + first : size * n + first + rows], par)
+            first, rows = rows_of(k, par)
+            status = fold(i, k, h, x[size * n + first : size * n + first + rows], par)
         if status != 0:
             return 1
     for place in range(n):
-        unfold(par.tree[place, Tree.ORDER], both, par)
+        unfold(par.tree[place, Tree.ORDER], par)
     return 0
 
 
-def fold(i, k, both, h, lam, par):
+def fold(i, k, h, lam, par):
     """Eliminate body i and the joint k that carries it, with multipliers lam: what the parent sees of them; 0, or 1 if singular."""
-    size = 6 + 6 * both
+    size = 6 + 6 * both_levels()
     narrow = size + 1
     inner = size + lam.shape[0]
     width = inner + narrow
     t = par.block
     own = par.own[i]
     parent = par.link[k, Link.PARENT]
-    joint_part(k, both, h, lam, par, t, width)
+    joint_part(k, h, lam, par, t, width)
     f = par.link[k, Link.FORCE]
     while f >= 0:
         other = inner if parent >= 0 else -1
         is_second = par.force_sort[f, ForceSort.BODY_J] == i
-        force_part(f, both, h, par, t, width, other if is_second else 0, 0 if is_second else other)
+        force_part(f, h, par, t, width, other if is_second else 0, 0 if is_second else other)
         f = par.force_sort[f, ForceSort.NEXT]
     for r in range(size):
         for c in range(size):
@@ -102,15 +103,15 @@ def fold(i, k, both, h, lam, par):
     return 0
 
 
-def unfold(i, both, par):
+def unfold(i, par):
     """par.delta of body i and of the joint that carries it, from that of the parent."""
-    size = 6 + 6 * both
+    size = 6 + 6 * both_levels()
     k = par.tree[i, Tree.CARRIER]
     solution = par.scratch[Scratch.SOLUTION : Scratch.SOLUTION + 24]
     if k < 0:
         substitute(par.own[i], size, size + 1, solution)
     else:
-        first, rows = rows_of(k, both, par)
+        first, rows = rows_of(k, par)
         inner = size + rows
         width = inner + size + 1
         parent = par.link[k, Link.PARENT]
@@ -128,45 +129,45 @@ def unfold(i, both, par):
         par.delta[size * i + c] = solution[c]
 
 
-def dense_correction(both, h, time, x, par):
+def dense_correction(h, time, x, par):
     """The same for loops: one matrix; rows that others imply (not kept) are left out with their multipliers."""
     n = par.mass.shape[0]
-    size = 6 + 6 * both
+    size = 6 + 6 * both_levels()
     multipliers = size * n
-    total = multipliers + par.row.shape[0] * (1 + both)
+    total = multipliers + par.row.shape[0] * (1 + both_levels())
     width = total + 1
     big = par.dense
     clear(big, total * width)
     for i in range(n):
         body_block(i, h, par, big, width, size * i)
-        load_part(i, both, h, time, par, big, width, size * i)
+        load_part(i, h, time, par, big, width, size * i)
     for f in range(par.force_sort.shape[0]):
         i = par.force_sort[f, ForceSort.BODY_I]
         j = par.force_sort[f, ForceSort.BODY_J]
-        force_part(f, both, h, par, big, width, size * i if i >= 0 else -1, size * j if j >= 0 else -1)
+        force_part(f, h, par, big, width, size * i if i >= 0 else -1, size * j if j >= 0 else -1)
     for k in range(par.link.shape[0]):
-        first, rows = rows_of(k, both, par)
+        first, rows = rows_of(k, par)
         lam = x[multipliers + first : multipliers + first + rows]
-        joint_part(k, both, h, lam, par, par.block, size + rows + size + 1)
+        joint_part(k, h, lam, par, par.block, size + rows + size + 1)
         child = size * par.link[k, Link.CHILD]
         parent = size * par.link[k, Link.PARENT]
         scatter(par.block, size + rows, size, multipliers + first, child, parent, big, width)
     for k in range(par.link.shape[0]):
-        leave_out(k, both, multipliers, x, par, big, width)
+        leave_out(k, multipliers, x, par, big, width)
     if eliminate(big, total, total, width) != 0:
         return 1
     substitute(big, total, width, par.delta)
     return 0
 
 
-def leave_out(k, both, multipliers, x, par, big, width):
+def leave_out(k, multipliers, x, par, big, width):
     """The rows of joint k that are not kept: their multipliers become zero."""
     first = par.link[k, Link.FIRST_ROW]
     m = par.link[k, Link.END_ROW] - first
     for r in range(m):
         if par.row_sort[first + r, RowSort.KEPT] == 0:
-            for level in range(1 + both):
-                place = multipliers + first * (1 + both) + level * m + r
+            for level in range(1 + both_levels()):
+                place = multipliers + first * (1 + both_levels()) + level * m + r
                 for c in range(width - 1):
                     big[place * width + c] = 0.0
                     big[c * width + place] = 0.0

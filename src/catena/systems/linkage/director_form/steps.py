@@ -36,21 +36,21 @@ from ....geometry.vectors import (
     unit,
 )
 from ....kernels import summation
-from ....kernels.marks import choice, optional, slot, within
+from ....kernels.marks import optional, slot, within
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Force, ForceSort, Joint, Link, Load, Node, Row, RowSort, Scratch, Space, Tree, Unknown
 from .clock import clock_part, gravity_now, time_place, work_place
 from .drives import set_drives, work_between
 from .forces import DAMPER, between_points, load_values
 from .motors import has_motors, motor_work
-from .rows import angle_parts, has_drives, pairs_of, turned_by
+from .rows import angle_parts, both_levels, has_drives, pairs_of, turned_by
 
 ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
 LARGEST_TURN = 4.0  # of |c|^2: a quarter turn in one step; beyond it the root may be another one
 
 
 @slot
-def correction(both, h, time, x, par):
+def correction(h, time, x, par):
     """The Newton correction of x into par.delta; a status."""
 
 
@@ -73,12 +73,6 @@ def act_on_particles(z, h, par):
 def work_of_particles(h, time, par):
     """Work that is done on particles in the step by what changes in time."""
     return 0.0
-
-
-@choice
-def both_levels():
-    """1 if positions and velocities are held, 0 if positions only."""
-    return 1
 
 
 @optional
@@ -318,7 +312,7 @@ def correct(z, h, par, x):
     act_on_particles(z, h, par)
     blame(par)
     forget_worst(par.scratch)
-    if correction(both_levels(), h, z[time_place(par)], x, par) != 0:
+    if correction(h, z[time_place(par)], x, par) != 0:
         return -1.0
     moved = 0.0
     twisted = 0.0
@@ -376,7 +370,7 @@ def accept(z, e, h, par, x):
         return status
     time = time_place(par)
     if has_drives():
-        work_between(z, e, 1.0 / (h * h), both_levels(), x[size * par.mass.shape[0] :], par)
+        work_between(z, e, 1.0 / (h * h), x[size * par.mass.shape[0] :], par)
     work_part(z, e, h, z[time], par)
     for i in range(par.mass.shape[0]):
         own = x[size * i : size * i + size]
