@@ -116,6 +116,7 @@ def _force_arrays(linkage: Linkage, tree: NDArray[np.int64], link: NDArray[np.in
     )
     potentials = [force.pair for force in forces if isinstance(force, OfDistance)]
     pairs = iter(range(len(potentials)))
+    lists = {"joint": link[:, at.Link.FORCE], "ground": tree[:, at.Tree.GROUND_FORCE]}
     for f, force in enumerate(forces):
         first, second = principal(linkage, force.i, force.at[0]), principal(linkage, force.j, force.at[1])
         values[f, : at.Force.STIFFNESS] = *first, *second
@@ -128,10 +129,8 @@ def _force_arrays(linkage: Linkage, tree: NDArray[np.int64], link: NDArray[np.in
         else:
             sort[f, at.ForceSort.POTENTIAL] = next(pairs)
         kind, place = traits.place_of(linkage, force)
-        if kind == "joint":
-            sort[f, at.ForceSort.NEXT], link[place, at.Link.FORCE] = link[place, at.Link.FORCE], f
-        elif kind == "ground":
-            sort[f, at.ForceSort.NEXT], tree[place, at.Tree.GROUND_FORCE] = tree[place, at.Tree.GROUND_FORCE], f
+        if kind in lists:
+            sort[f, at.ForceSort.NEXT], lists[kind][place] = lists[kind][place], f
     load, load_next = np.zeros((len(loads), at.Load.WIDTH)), np.full(len(loads), -1, dtype=np.int64)
     for f, acting in enumerate(loads):
         numbers = [c if isinstance(c, float) else 0.0 for c in acting.components]

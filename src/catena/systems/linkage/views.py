@@ -138,11 +138,10 @@ def _rattle(linkage: Linkage) -> dict[Slot, Filling]:
         views.accept_increment: rattle.accept,
         views.share_forces: rattle.share_forces,
         views.bath_of_links: bath.stir,
-        views.bath_of_rates_of_links: bath.stir_each,
+        views.bath_of_rates_of_links: bind(bath.stir, {rattle.velocity_correction: correction(1, bath.heavier_body)}),
         views.tally_of_links: bath.tally,
         steps.correction: correction(0, rattle.position_body),
         rattle.velocity_correction: correction(1, rattle.velocity_body),
-        bath.heavier_correction: correction(1, bath.heavier_body),
     }
 
 

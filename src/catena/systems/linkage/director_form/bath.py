@@ -28,7 +28,6 @@ from ....geometry.vectors import (
     times,
 )
 from ....kernels import summation
-from ....kernels.marks import slot
 from ....kernels.views import OK, SINGULAR
 from ...baths import draw_six
 from ..layout import Link, Node, Tree
@@ -39,26 +38,10 @@ from .steps import axes, set_node
 GROUND = -1
 
 
-@slot
-def heavier_correction(h, time, x, par):
-    """`velocity_correction` of bodies with the masses and moments in par.heavier (bodies, 6)."""
-
-
 def stir(z, e, par, member, step):
-    """`bath_of_links`: momenta decay and get noise, then the joints take their part."""
+    """`bath_of_links`: momenta decay and get noise, then the joints take their part. `bath_of_rates_of_links` is the same of heavier bodies."""
     disturb_links(z, par, member, step)
-    return take_if(velocity_correction(1.0, z[time_place(par)], par.delta, par), z, e, par)
-
-
-def stir_each(z, e, par, member, step):
-    """`bath_of_rates_of_links`: the same with a rate for each."""
-    disturb_links(z, par, member, step)
-    return take_if(heavier_correction(1.0, z[time_place(par)], par.delta, par), z, e, par)
-
-
-def take_if(status, z, e, par):
-    """Momenta from the velocities that the joints leave, in par.delta, if they were found."""
-    if status != 0:
+    if velocity_correction(1.0, z[time_place(par)], par.delta, par) != 0:
         return SINGULAR
     n = par.mass.shape[0]
     for i in range(n):
@@ -71,7 +54,7 @@ def take_if(status, z, e, par):
 
 
 def heavier_body(i, h, par, t, width, first):
-    """Add the inertia of body i, with its friction, to the equations of the velocities."""
+    """Add the inertia of body i, with its friction, to the equations of the velocities: masses and moments stand in par.heavier (bodies, 6)."""
     inertia_of_velocity(par.node[1, i], par.heavier[i, 0], load3(par.heavier[i], 3), h, par, t, width, first)
 
 

@@ -11,7 +11,7 @@ unit step in one part is its exact derivative.
 """
 
 from ....geometry.vectors import add, add_down, clear, copy, load3, negative, scaled, store_down, subtract
-from ....kernels.marks import optional, slot
+from ....kernels.marks import Table, optional, slot
 from ..layout import Joint, Link, Pair, Scratch, Values, Wrench
 from .clock import torsion_energy
 from .motors import has_motors, mean_push
@@ -27,6 +27,9 @@ from .rows import (
     wrench_of,
 )
 
+# what of a pair is changed: turns of J and I, D, E, W_J, W_I; and the columns of a body that these are
+MOVED = Table((Pair.CHILD_AXES, Pair.PARENT_AXES, Pair.GAP, Pair.SPEED, Pair.CHILD_SPIN, Pair.PARENT_SPIN))
+COLUMNS = Table((3, 3, 0, 6, 9, 9))
 SMALL_TURN = 1e-5  # below it a difference quotient of a torsion is its derivative in the middle
 
 
@@ -56,29 +59,16 @@ def turn_right_by_axis(q, axis):
 
 
 def move_pair(c, change, parent):
-    """Change one number of a pair by one: a turn of J or I, D, E, W_J or W_I; the column of the block it belongs to."""
+    """Change one number of a pair by one; the column of the block it belongs to."""
     part = change // 3
     axis = change % 3
-    if part == 0:
-        turn_right_by_axis(c[Pair.CHILD_AXES : Pair.GAP], axis)
+    if part < 2:
+        turn_right_by_axis(c[MOVED[part] :], axis)
+    else:
+        c[MOVED[part] + axis] += 1.0
+    if part < 3:
         products(c)
-        return 3 + axis
-    if part == 1:
-        turn_right_by_axis(c[Pair.PARENT_AXES : Pair.CHILD_AXES], axis)
-        products(c)
-        return parent + 3 + axis
-    if part == 2:
-        c[Pair.GAP + axis] += 1.0
-        products(c)
-        return axis
-    if part == 3:
-        c[Pair.SPEED + axis] += 1.0
-        return 6 + axis
-    if part == 4:
-        c[Pair.CHILD_SPIN + axis] += 1.0
-        return 9 + axis
-    c[Pair.PARENT_SPIN + axis] += 1.0
-    return parent + 9 + axis
+    return (parent if part == 1 or part == 5 else 0) + COLUMNS[part] + axis
 
 
 def deposit(sign, parent, column, t, width, scratch):
@@ -183,13 +173,13 @@ def torsion_mean(k, theta, d, h, par):
     if has_motors():
         push, push_slope = mean_push(which, theta, d, h, par)
     if abs(d) < SMALL_TURN:
-        slope = torsion_slope(theta + 0.5 * d, which, par)
+        mean = torsion_slope(theta + 0.5 * d, which, par)
         near = torsion_slope(theta + 0.5 * d + SMALL_TURN, which, par)
-        change = 0.5 * h * h * (near - slope) / SMALL_TURN + h * damping
-        return h * h * slope + h * damping * d - push, change - push_slope
-    mean = (torsion_energy(theta + d, which, par) - torsion_energy(theta, which, par)) / d
-    change = h * h * (torsion_slope(theta + d, which, par) - mean) / d + h * damping
-    return h * h * mean + h * damping * d - push, change - push_slope
+        change = 0.5 * h * h * (near - mean) / SMALL_TURN
+    else:
+        mean = (torsion_energy(theta + d, which, par) - torsion_energy(theta, which, par)) / d
+        change = h * h * (torsion_slope(theta + d, which, par) - mean) / d
+    return h * h * mean + h * damping * d - push, change + h * damping - push_slope
 
 
 def angle_block(k, h, lam, a, b, c, par, t, width):

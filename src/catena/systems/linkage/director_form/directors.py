@@ -16,6 +16,7 @@ from ....geometry.vectors import (
     add,
     add3,
     add_down,
+    clear,
     cross,
     diagonal_times,
     dot,
@@ -24,6 +25,7 @@ from ....geometry.vectors import (
     negative,
     scaled,
     store3,
+    store_down,
     subtract,
     times,
 )
@@ -82,16 +84,13 @@ def begin(z, h, par, x):
         y = (y[0] / h, y[1] / h, y[2] / h)
         for l in range(3):
             q = load3(a, Node.DIRECTORS + 3 * l)
-            turned = scaled(0.5, cross(q, y))  # P = Q skew(y)/2
-            for k in range(3):
-                own[Body.DIRECTORS + 3 * k + l] = q[k]
-                own[Body.MOMENTA + 3 * k + l] = turned[k]
+            store_down(own, Body.DIRECTORS + l, 3, q)
+            store_down(own, Body.MOMENTA + l, 3, scaled(0.5, cross(q, y)))  # P = Q skew(y)/2
 
 
 def guess(par, x):
     """The motion without forces."""
-    for k in range(x.shape[0]):
-        x[k] = 0.0
+    clear(x, x.shape[0])
     for i in range(par.mass.shape[0]):
         a = par.node[0, i]
         b = par.node[1, i]
@@ -124,15 +123,13 @@ def add_hat_transposed(q, a, scale, out):
 
 def conditions(q, p, out):
     """C(q) p, six numbers."""
-    for k in range(6):
-        out[k] = 0.0
+    clear(out, 6)
     for l in range(3):
-        out[0] += q[l] * p[l]
-        out[1] += q[3 + l] * p[3 + l]
-        out[2] += q[6 + l] * p[6 + l]
-        out[3] += q[6 + l] * p[3 + l] + q[3 + l] * p[6 + l]
-        out[4] += q[6 + l] * p[l] + q[l] * p[6 + l]
-        out[5] += q[3 + l] * p[l] + q[l] * p[3 + l]
+        for k in range(3):
+            m = 3 * ((k + 1) % 3) + l
+            n = 3 * ((k + 2) % 3) + l
+            out[k] += q[3 * k + l] * p[3 * k + l]
+            out[3 + k] += q[n] * p[m] + q[m] * p[n]
 
 
 def add_conditions_transposed(q, a, scale, out):
@@ -149,11 +146,9 @@ def solve_conditions(q, a, par):
     unit = par.director_work[Work.UNIT : Work.COLUMN]
     column = par.director_work[Work.COLUMN : Work.INSIDE]
     for c in range(6):
-        for k in range(6):
-            unit[k] = 0.0
+        clear(unit, 6)
         unit[c] = 1.0
-        for k in range(9):
-            column[k] = 0.0
+        clear(column, 9)
         add_conditions_transposed(q, unit, 1.0, column)
         conditions(q, column, unit)
         for k in range(6):
@@ -177,8 +172,7 @@ def residual(h, x, par, out):
         store3(b, Node.POSITION, load3(body, Body.POSITION))
         for l in range(3):
             store3(b, Node.DIRECTORS + 3 * l, director(body, Body.DIRECTORS, l))
-        for l in range(Push.WIDTH):
-            par.push[i, l] = 0.0
+        clear(par.push[i], Push.WIDTH)
     place = Body.WIDTH * n
     for k in range(par.link.shape[0]):
         m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
@@ -222,8 +216,7 @@ def add_crossed(q, p, m, h, inside, par):
     """Add -h C(q) Ghat(p)^T m to `inside`."""
     other = par.director_work[Work.OTHER : Work.VECTOR]
     vector = par.director_work[Work.VECTOR : Work.WIDTH]
-    for l in range(9):
-        vector[l] = 0.0
+    clear(vector, 9)
     add_hat_transposed(p, m, -1.0, vector)
     conditions(q, vector, other)
     for l in range(6):

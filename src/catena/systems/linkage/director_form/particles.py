@@ -6,7 +6,7 @@ long (dt omega small) each correction falls by (dt omega)^2/4.
 """
 
 from ....geometry.quaternion import rotation
-from ....geometry.vectors import load3, scaled, store3, subtract
+from ....geometry.vectors import copy, load3, scaled, store3, subtract
 from ....kernels import summation
 from ....kernels.marks import optional
 from ...particles.kernels import (
@@ -110,9 +110,8 @@ def end_kick(z, e, h, par, x):
     state = par.particle_state[0]
     error = par.particle_state[1]
     time = time_place(par)
-    for k in range(7 * n):
-        state[k] = z[k]
-        error[k] = e[k]
+    copy(z, state, 7 * n)
+    copy(e, error, 7 * n)
     state[7 * n] = z[time]
     error[7 * n] = e[time]
     for i in range(n):

@@ -116,13 +116,11 @@ def inertia_of_velocity(b, m, j, h, par, t, width, first):
         subtract_turned(b, along_axis(axis, -j[axis]), turn + first + 3 + axis, t, width)
 
 
-def set_momentum(i, par):
-    """What body i brings to the end of the step: M dr and y-."""
-    b = par.node[1, i]
-    j = load3(par.moments[i], 0)
+def set_momentum(b, m, j):
+    """What a body with the mass m and the moments j brings to the end of the step, its node b: M dr and y-."""
     c = load3(b, Node.TURN)
     k, p = halves(c, j)
-    store3(b, Node.PUSH, scaled(par.mass[i], load3(b, Node.MOVE)))
+    store3(b, Node.PUSH, scaled(m, load3(b, Node.MOVE)))
     store3(b, Node.SPUN, scaled(k, subtract(diagonal_times(j, c), p)))
 
 
@@ -252,7 +250,7 @@ def accept(z, e, h, par, x):
         return status
     n = par.mass.shape[0]
     for i in range(n):
-        set_momentum(i, par)
+        set_momentum(par.node[1, i], par.mass[i], load3(par.moments[i], 0))
         clear(par.node[1, i, Node.VELOCITY :], Node.TURN - Node.VELOCITY)
     end_particles(z, e, h, par, x)
     time = time_place(par)

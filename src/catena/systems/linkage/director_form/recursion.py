@@ -41,7 +41,6 @@ from .steps import (
     add_gained,
     axes,
     begin_particles,
-    blame,
     both_levels,
     cayley_change,
     fall,
@@ -179,8 +178,7 @@ def correct(z, h, par, x):
     known = pushed() == 0 or scratch[Scratch.SETTLED] == 1.0
     if not known:
         act_on_particles(z, h, par)
-    blame(par)
-    forget_worst(par.scratch)
+    forget_worst(par)
     if inwards(h, z[time_place(par)], x, par, fresh) != 0:
         return -1.0
     if fresh:  # the motion in the step, or a fall

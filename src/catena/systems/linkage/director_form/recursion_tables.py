@@ -15,7 +15,6 @@ from ....geometry.vectors import (
     ZERO,
     add,
     add3,
-    add_down,
     clear,
     cross,
     dot,
@@ -31,9 +30,9 @@ from ....geometry.vectors import (
 )
 from ....kernels import elementary as math
 from ....kernels.marks import choice, optional, within
-from ...particles.layout import Center
 from ..layout import EQUATIONS, Joint, Link, Node, Scratch, Sweep, Tree, behind_change
 from .blocks import note_residual, torsion_mean
+from .particles import push_body
 from .recursion_elimination import shift_torque
 from .recursion_levels import hand_twist, hinge_twist, take_twist
 from .solver import ground_forces, load_part
@@ -72,10 +71,7 @@ def add_body(i, h, time, par, table, fresh):
     if fresh:
         tangent_of_body(i, 1, par, table, rows + 2, 0)
     if pushed():  # without derivatives
-        own = par.particle_center[i]
-        push = (rows - 6) * (rows + 2) + rows
-        add_down(table, push, rows + 2, scaled(-h * h, load3(own, Center.FORCE)))
-        add_down(table, push + 3 * (rows + 2), rows + 2, scaled(-h * h, load3(own, Center.TORQUE)))
+        push_body(i, -h * h, par, table, (rows - 6) * (rows + 2) + rows, rows + 2)
     if acted_upon():
         add_acting(i, h, time, par, table, fresh)
 

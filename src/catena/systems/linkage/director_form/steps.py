@@ -310,8 +310,7 @@ def correct(z, h, par, x):
     size = 6 + 6 * both_levels()
     place(par, x)
     act_on_particles(z, h, par)
-    blame(par)
-    forget_worst(par.scratch)
+    forget_worst(par)
     if correction(h, z[time_place(par)], x, par) != 0:
         return -1.0
     moved = 0.0
@@ -461,10 +460,11 @@ def add_work_of_load(z, e, f, h, time, a, b, par):
         summation.add(z, e, work_place(par), work)
 
 
-def forget_worst(scratch):
-    """No joint is the worst yet."""
-    scratch[Scratch.WORST] = -1.0
-    scratch[Scratch.WORST + 1] = 0.0
+def forget_worst(par):
+    """Remember the joint that was worst so far; in what follows none is yet."""
+    blame(par)
+    par.scratch[Scratch.WORST] = -1.0
+    par.scratch[Scratch.WORST + 1] = 0.0
 
 
 def blame(par):
