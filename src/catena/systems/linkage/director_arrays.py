@@ -110,10 +110,8 @@ def _arm(linkage: Linkage) -> float:
 def _force_arrays(linkage: Linkage, tree: NDArray[np.int64], link: NDArray[np.int64]) -> Arrays:
     """Forces and loads; those of a body or a joint form a list that begins in `tree` or `link`."""
     forces, loads = traits.point_forces(linkage), [force for force in linkage.forces if isinstance(force, Load)]
-    values, sort = (
-        np.zeros((len(forces), at.Force.WIDTH)),
-        np.full((len(forces), at.ForceSort.WIDTH), -1, dtype=np.int64),
-    )
+    values = np.zeros((len(forces), at.Force.WIDTH))
+    sort = np.full((len(forces), at.ForceSort.WIDTH), -1, dtype=np.int64)
     potentials = [force.pair for force in forces if isinstance(force, OfDistance)]
     pairs = iter(range(len(potentials)))
     lists = {"joint": link[:, at.Link.FORCE], "ground": tree[:, at.Tree.GROUND_FORCE]}

@@ -187,8 +187,6 @@ def angle_block(k, h, lam, a, b, c, par, t, width):
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     size = 6 + 6 * both_levels()
     parent = size + m * (1 + both_levels())
-    turn_child = (6 * both_levels() + 3) * width
-    turn_parent = parent * width + turn_child
     advance = (size + m - 1) * width
     joint = par.joint[k]
     pitch = joint[Joint.PITCH]
@@ -203,9 +201,9 @@ def angle_block(k, h, lam, a, b, c, par, t, width):
     u = 0.5 * (u0 + u1)
     w = 0.5 * (w0 + w1)
     n = angle_torque(joint, a, b, u, w)
-    add_couple(t, turn_child + width - 1, turn_parent + width - 1, width, scaled(torque * ratio, n))
+    add_couple(t, width - 1, parent, width, scaled(torque * ratio, n))
     if pitch != 0.0:
-        add_couple(t, turn_child + size + m - 1, turn_parent + size + m - 1, width, scaled(pitch * ratio, n))
+        add_couple(t, size + m - 1, parent, width, scaled(pitch * ratio, n))
     for change in range(6):
         copy(b, c, Pair.WIDTH)
         column = move_pair(c, change, parent)
@@ -215,13 +213,13 @@ def angle_block(k, h, lam, a, b, c, par, t, width):
         dtheta = (u1 * dw - w1 * du) / (u1 * u1 + w1 * w1)
         moved = add(subtract(angle_torque(joint, a, c, u, w), n), angle_torque(joint, a, b, 0.5 * du, 0.5 * dw))
         along = (torque_slope * ratio + torque * ratio_slope) * dtheta
-        couple = negative(add(scaled(torque * ratio, moved), scaled(along, n)))
-        add_couple(t, turn_child + column, turn_parent + column, width, couple)
+        add_couple(t, column, parent, width, negative(add(scaled(torque * ratio, moved), scaled(along, n))))
         if pitch != 0.0:
             t[advance + column] -= pitch * dtheta
 
 
-def add_couple(t, child, parent, width, torque):
-    """Add a torque on the child, and its opposite on the parent."""
-    add_down(t, child, width, torque)
-    add_down(t, parent, width, negative(torque))
+def add_couple(t, column, parent, width, torque):
+    """Add a torque on the child, and its opposite on the parent, to a column."""
+    row = 6 * both_levels() + 3
+    add_down(t, row * width + column, width, torque)
+    add_down(t, (parent + row) * width + column, width, negative(torque))

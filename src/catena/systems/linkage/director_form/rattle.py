@@ -201,9 +201,9 @@ def rattle_angle(k, h, a, b, c, par, t, width):
         if has_motors():
             push, _, _ = motor_torque(theta, 0.0, par.link[k, Link.TORSION], par)
             torque -= kicked(h, par) * push
-    add_couple(t, 3 * width + width - 1, (parent + 3) * width + width - 1, width, scaled(torque, n))
+    add_couple(t, width - 1, parent, width, scaled(torque, n))
     if pitch != 0.0:
-        add_couple(t, 3 * width + 5 + m, (parent + 3) * width + 5 + m, width, scaled(pitch, n))
+        add_couple(t, 5 + m, parent, width, scaled(pitch, n))
     if pitch != 0.0 and phase() == 0:
         last = (5 + m) * width
         t[last + width - 1] += pitch * (joint[Joint.THETA] + d) + joint[Joint.SHIFT]

@@ -46,7 +46,7 @@ from .steps import (
     fall,
     forget_worst,
     set_body,
-    set_mean_velocities,
+    set_moved,
     set_turned,
     turn_body,
     work_part,
@@ -157,11 +157,9 @@ def outwards(par, x):
             store3(b, Node.MOVE, subtract(add(load3(par.node[1, parent], Node.MOVE), swung), back))
         else:
             motion = max(motion, largest(load3(b, Node.MOVE)))
-        store3(b, Node.POSITION, add(load3(a, Node.POSITION), load3(b, Node.MOVE)))
+        set_moved(a, b)
         if both_levels():
             end_velocity_of_rates(i, x, par)
-        else:
-            set_mean_velocities(a, b)
     return motion
 
 
@@ -228,9 +226,7 @@ def end_body(i, par):
     add3(b, Node.TURN, transposed_times(axes(a), turn))
     add3(b, Node.MOVE, load3(own, Sweep.CHANGE))
     set_turned(a, load3(b, Node.TURN), b)
-    store3(b, Node.POSITION, add(load3(a, Node.POSITION), load3(b, Node.MOVE)))
-    if not both_levels():
-        set_mean_velocities(a, b)
+    set_moved(a, b)
 
 
 @within

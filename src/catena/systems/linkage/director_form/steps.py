@@ -157,23 +157,21 @@ def place(par, x):
         a = par.node[0, i]
         b = par.node[1, i]
         own = x[size * i : size * i + size]
-        move = load3(own, Unknown.MOVE)
-        turn = load3(own, Unknown.TURN)
-        set_turned(a, turn, b)
-        store3(b, Node.TURN, turn)
-        store3(b, Node.MOVE, move)
-        store3(b, Node.POSITION, add(load3(a, Node.POSITION), move))
+        store3(b, Node.MOVE, load3(own, Unknown.MOVE))
+        store3(b, Node.TURN, load3(own, Unknown.TURN))
+        set_turned(a, load3(b, Node.TURN), b)
+        set_moved(a, b)
         if both_levels():
             store3(b, Node.VELOCITY, load3(own, Unknown.VELOCITY))
             store3(b, Node.SPIN, load3(own, Unknown.SPIN))
-        else:
-            set_mean_velocities(a, b)
 
 
-def set_mean_velocities(a, b):
-    """Increments are means of the velocities at both ends times the step: the velocities at the end."""
-    store3(b, Node.VELOCITY, subtract(scaled(2.0, load3(b, Node.MOVE)), load3(a, Node.VELOCITY)))
-    store3(b, Node.SPIN, subtract(scaled(2.0, load3(b, Node.TURN)), load3(a, Node.SPIN)))
+def set_moved(a, b):
+    """Position of b; in the published step, where increments are means of the velocities at both ends times the step, those at the end."""
+    store3(b, Node.POSITION, add(load3(a, Node.POSITION), load3(b, Node.MOVE)))
+    if not both_levels():
+        store3(b, Node.VELOCITY, subtract(scaled(2.0, load3(b, Node.MOVE)), load3(a, Node.VELOCITY)))
+        store3(b, Node.SPIN, subtract(scaled(2.0, load3(b, Node.TURN)), load3(a, Node.SPIN)))
 
 
 def set_turned(a, c, b):
