@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ...errors import InputError, nearest
+from ...errors import InputError, unknown_word
 from ...geometry import rotations
 from ...kernels.views import View
 from ..base import Array, State
@@ -227,30 +227,29 @@ def _by_number(linkage: Linkage, given: GivenCoordinates | None, name: str) -> d
     joints, where = linkage.joints, f"start.{name}"
     if given is None:
         return {}
-    if isinstance(given, Mapping):
-        entries = [(number_of(linkage, key, where), one) for key, one in given.items()]
-    elif isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != len(joints):
-        raise InputError(
-            f"{name} = {given!r}", where=where,
-            do=f"give one for each of the {len(joints)} joints, in their order, None for those that have none; or some by name or number: {{0: 0.5}}",
-        )  # fmt: skip
-    else:
-        entries = list(enumerate(given))
+    if not isinstance(given, Mapping):
+        if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != len(joints):
+            raise InputError(
+                f"{name} = {given!r}", where=where,
+                do=f"give one for each of the {len(joints)} joints, in their order, None for those that have none; or some by name or number: {{0: 0.5}}",
+            )  # fmt: skip
+        given = dict(enumerate(given))
     made = {}
-    for number, one in entries:
+    for key, one in given.items():
+        number = number_of(linkage, key, where)
         if one is None or (isinstance(one, float) and np.isnan(one)):
             continue
-        elements = joints[number].elements or ()
-        kinds = ", ".join(kind for kind, _ in elements)
-        wanted = {0: "leave it out", 1: f"give its {kinds}, a number"}.get(len(elements), f"give ({kinds})")
-        if not elements:
+        kinds = [kind for kind, _ in joints[number].elements or ()]
+        label = label_of(linkage, number)
+        if not kinds:
+            turns = isinstance(joints[number], Spherical)
             raise InputError(
-                f"{label_of(linkage, number)} is {type(joints[number]).__name__}: it has no angle", where=where,
-                do="leave it out, and give the orientation of its child" if isinstance(joints[number], Spherical) else wanted,
+                f"{label} is {type(joints[number]).__name__}: it has no angle", where=where,
+                do="leave it out" + (", and give the orientation of its child" if turns else ""),
             )  # fmt: skip
-        shape = () if len(elements) == 1 else (len(elements),)
-        found = finite_numbers(one, shape, where=f"{where}, {label_of(linkage, number)}", do=wanted)
-        made[number] = found.reshape(len(elements))
+        do = f"give its {kinds[0]}, a number" if len(kinds) == 1 else f"give ({', '.join(kinds)})"
+        found = finite_numbers(one, () if len(kinds) == 1 else (len(kinds),), where=f"{where}, {label}", do=do)
+        made[number] = found.reshape(len(kinds))
     return made
 
 
@@ -262,11 +261,10 @@ def number_of(linkage: Linkage, key: object, where: str) -> int:
     number = int(key) if isinstance(key, str) and key.isdecimal() else key  # keys of a TOML table are texts
     if isinstance(number, int | np.integer) and 0 <= number < len(names):
         return int(number)
-    known = [name for name in names if name]
-    raise InputError(
-        f"there is no joint {key!r}{nearest(str(key), known)}", where=where,
-        do=f"choose among {', '.join(known)}" if known else f"give a number below {len(names)}; Revolute(..., name=...) names a joint",
-    )  # fmt: skip
+    wrong, known = f"there is no joint {key!r}", [name for name in names if name]
+    if known:
+        raise unknown_word(wrong, key, known, where)
+    raise InputError(wrong, where=where, do=f"give a number below {len(names)}; Revolute(..., name=...) names a joint")
 
 
 def label_of(linkage: Linkage, number: int) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...disk_cache import remembered
 from ...errors import InputError
-from ...expressions import jacobian, parse, to_sympy, write_lines
+from ...expressions import Tree, jacobian, parse, to_sympy, write_lines
 from ...expressions.values import first_undefined
 from ...kernels.marks import Kernel, Written
 from ...registry import Registry
@@ -172,16 +172,12 @@ class OnAngle(OnJoint):
     @property
     def dissipates(self) -> bool:
         """Whether it depends on the rate of the angle."""
-        return self.viscosity > 0.0
+        return self.viscosity > 0.0 or "drag_torque" in self.quantities
 
     @property
     def controlled(self) -> bool:
         """Whether a controller sets its torque."""
         return False
-
-    def set_to(self, torque: float) -> OnAngle:
-        """The same with a torque that a controller sets; itself, where none does."""
-        return self
 
     @property
     @abstractmethod
@@ -190,7 +186,10 @@ class OnAngle(OnJoint):
 
     def torque_at(self, theta: float, rate: float, time: float) -> float:
         """The torque about the axis, on the child and against the parent, at an angle, an angular velocity and a time."""
-        return -self.value("torsion_slope", theta, time) - self.viscosity * rate
+        torque = -self.value("torsion_slope", theta, time) - self.viscosity * rate
+        if "drag_torque" not in self.quantities:
+            return torque
+        return torque + float(interpreted(self.kernel("drag_torque"))(theta, rate, 0, 0, self._par(time))[0])
 
     @abstractmethod
     def kernel(self, quantity: AngleQuantity) -> Kernel:
@@ -203,18 +202,26 @@ class OnAngle(OnJoint):
 
     def value(self, quantity: AngleQuantity, theta: float, time: float = 0.0) -> float:
         """V or a derivative at an angle; nan where it is not defined."""
+        return value_or_nan(self.kernel(quantity), theta, 0, self._par(time))
+
+    def _par(self, time: float) -> SimpleNamespace:
+        """What the kernels read at a time."""
         scratch = np.zeros(Scratch.WIDTH)
         scratch[Scratch.NOW] = time
-        par = SimpleNamespace(torsion=self.constants, scratch=scratch)
-        try:
-            return float(interpreted(self.kernel(quantity))(theta, 0, par))
-        except (ZeroDivisionError, ValueError, OverflowError):
-            return math.nan
+        return SimpleNamespace(torsion=self.constants, scratch=scratch)
 
     def undefined_at(self, theta: float, time: float) -> str:
         """Why V has no value at an angle and a time; empty if it has one."""
         finite = "torsion_energy" not in self.quantities or math.isfinite(self.value("torsion_energy", theta, time))
         return "" if finite else f"no finite energy at angle {theta:g}"
+
+
+def value_or_nan(kernel: Kernel, *arguments: object) -> float:
+    """What a kernel gives; nan where it is not defined."""
+    try:
+        return float(interpreted(kernel)(*arguments))
+    except (ZeroDivisionError, ValueError, OverflowError):
+        return math.nan
 
 
 class FromText(OnBodies):
@@ -236,7 +243,11 @@ class FromText(OnBodies):
 
     @property
     def in_time(self) -> bool:
-        return TIME in parse(self.potential, [*self.variables, TIME, *self.parameters]).names
+        return TIME in self._tree.names
+
+    @property
+    def _tree(self) -> Tree:
+        return parse(self.potential, [*self.variables, TIME, *self.parameters])
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -262,7 +273,7 @@ class FromText(OnBodies):
         return json.loads(remembered(request, self._derive))
 
     def _derive(self) -> str:
-        energy = to_sympy(parse(self.potential, [*self.variables, TIME, *self.parameters]))
+        energy = to_sympy(self._tree)
         load = {name: name for name in self.variables} | {TIME: self.time}
         load |= {name: f"{self.array}[at + {k}]" for k, name in enumerate(self.parameters)}
         texts = {}

@@ -97,9 +97,7 @@ class Linkage(System):
         exclude: int = 1,
     ) -> None:
         if form not in (None, "director", "joint"):
-            raise InputError(
-                f"form = {form!r}", where="Linkage.form", do='choose "director" or "joint", or leave it out'
-            )
+            raise InputError(f"form = {form!r}", where="Linkage.form", do='choose "director" or "joint", or neither')
         self.form = form
         self.bodies = bodies_from(bodies, least=1, where="Linkage.bodies")
         self.joints: tuple[Joint, ...] = tuple(map(joint_from, listed(joints, "Linkage.joints")))
@@ -143,14 +141,8 @@ class Linkage(System):
         from .molecule import read_molecule
 
         molecule = read_molecule(path, rotatable)
-        linkage = cls(
-            molecule.bodies,
-            molecule.joints,
-            [molecule.renumbered(force) for force in forces],
-            gravity,
-            pairs=pairs,
-            exclude=exclude,
-        )
+        renumbered = [molecule.renumbered(force) for force in forces]
+        linkage = cls(molecule.bodies, molecule.joints, renumbered, gravity, pairs=pairs, exclude=exclude)
         return linkage, linkage.start([body.center for body in molecule.bodies])
 
     def dihedrals(self, state: State, atoms: ArrayLike) -> Array:
@@ -290,9 +282,8 @@ class Linkage(System):
         check : refuse particles that are closer than half the distance at which they rest; False takes them as they are
         """
         by_joints = angles is not None or rates is not None
-        given = starts.Given(
-            position, orientation, velocity, angular_velocity, momentum, angular_momentum, time=time, project=project
-        )
+        moving = velocity, angular_velocity, momentum, angular_momentum
+        given = starts.Given(position, orientation, *moving, time=time, project=project)
         state = start_from_joints(self, angles, rates, given) if by_joints else starts.make_start(self, given)
         if self.signals.driven:
             from .joint_form.form import follow_drives, packed
@@ -313,6 +304,7 @@ class Linkage(System):
             motion = starts.velocities(self, state)
             require_resisted(self, state, applied_forces(self, state, motion, self.angles(state)))
 
+    # what systems are asked, answered by the modules of this folder
     begun = starts.begun
     undefined_at = starts.undefined_force
     motor_places = controlled_places
@@ -337,17 +329,10 @@ class Linkage(System):
     def inertia(self) -> Inertia:
         from .traits import joint_freedoms
 
-        masses = np.array([[body.mass] * 3 for body in self.bodies])
-        variances = np.hstack([masses, np.array([body.moments for body in self.bodies])])
-        frames = np.array([body.frame for body in self.bodies])
-        return Inertia(
-            variances,
-            MOMENTA_OF_BODIES,
-            "body",
-            frames=frames,
-            freedoms=joint_freedoms(self),
-            looped=bool(self.tree.loops),
-        )
+        variances = np.array([[*[body.mass] * 3, *body.moments] for body in self.bodies])
+        frames, freedoms = np.array([body.frame for body in self.bodies]), joint_freedoms(self)
+        looped = bool(self.tree.loops)
+        return Inertia(variances, MOMENTA_OF_BODIES, "body", frames=frames, freedoms=freedoms, looped=looped)
 
     def maxwell(self, state: State, temperature: float, *, seed: int = 0, member: int = 0) -> State:
         drawn = super().maxwell(state, temperature, seed=seed, member=member)
@@ -511,9 +496,9 @@ class Linkage(System):
             from .views import director_view
 
             made = director_view(self, name)
-            return (
-                made if made is None or not self.signals.driven else replace(made, pack=partial(self._on_paths, made))
-            )
+            if made is None or not self.signals.driven:
+                return made
+            return replace(made, pack=partial(self._on_paths, made))
         if name in ("field", "canonical") and self.form != "director":
             from .joint_form.form import articulated_view
 

@@ -75,11 +75,10 @@ def read_molecule(path: str, rotatable: Iterable[Bond]) -> Molecule:
     path : XYZ, PDB or any other format that ASE reads
     rotatable : bonds that turn, as pairs of numbers of atoms, from 0 on
     """
-    atoms = _read(path)
-    places, symbols = np.array(atoms.get_positions()), atoms.get_chemical_symbols()
-    bonded = _bonds(atoms, path)
-    turning = [_checked_bond(bond, bonded, symbols, k) for k, bond in enumerate(rotatable)]
-    masses = np.array(atoms.get_masses())
+    read = _read(path)
+    places, symbols = np.array(read.get_positions()), read.get_chemical_symbols()
+    bonded = _bonds(read, path)
+    turning = [_checked_bond(bond, bonded, symbols, f"rotatable[{k}]") for k, bond in enumerate(rotatable)]
     while True:
         groups = _groups(len(places), bonded - set(turning))
         for k, (a, b) in enumerate(turning):
@@ -88,32 +87,28 @@ def read_molecule(path: str, rotatable: Iterable[Bond]) -> Molecule:
                     f"atoms {a} and {b} stay in one group when their bond turns: other bonds connect them", where=f"rotatable[{k}]",
                     do="a ring turns if all of its bonds that connect two groups are given; leave this one out, or add them",
                 )  # fmt: skip
-        stiff = _turns_nothing(places, groups, turning)
+        atoms = _Atoms(places, symbols, np.array(read.get_masses()), bonded, groups, turning)
+        stiff = atoms.turns_nothing()
         if stiff is None:
-            break
+            return atoms.split()
         a, b = turning.pop(stiff)
         log_message(f"the bond of atoms {a} and {b} turns nothing: all atoms on one side lie on its axis; it is held")
-    return _made(places, symbols, masses, groups, turning, bonded)
 
 
 def _read(path: str) -> Atoms:
+    where = "from_molecule.path"
     try:
         from ase.io import read
     except ImportError:
-        raise InputError(
-            "molecule files are read by ASE, which is not installed",
-            where="from_molecule",
-            do='pip install "catena[molecules]"',
-        ) from None
+        wrong = "molecule files are read by ASE, which is not installed"
+        raise InputError(wrong, where=where, do='pip install "catena[molecules]"') from None
     try:
         found = read(path)
         return found[0] if isinstance(found, list) else found
     except FileNotFoundError:
-        raise InputError(f"there is no file {path}", where="from_molecule.path", do="check its name") from None
+        raise InputError(f"there is no file {path}", where=where, do="check its name") from None
     except Exception as trouble:  # whatever a reader of a hundred formats meets
-        raise InputError(
-            f"ASE cannot read {path}: {trouble}", where="from_molecule.path", do="give an XYZ or PDB file"
-        ) from None
+        raise InputError(f"ASE cannot read {path}: {trouble}", where=where, do="give an XYZ or PDB file") from None
 
 
 def _bonds(atoms: Atoms, path: str) -> set[Bond]:
@@ -134,22 +129,18 @@ def _bonds(atoms: Atoms, path: str) -> set[Bond]:
     return found
 
 
-def _checked_bond(given: Bond, bonded: set[Bond], symbols: Sequence[str], number: int) -> Bond:
+def _checked_bond(given: Bond, bonded: set[Bond], symbols: Sequence[str], where: str) -> Bond:
     try:
-        a, b = (int(atom) for atom in given)
+        a, b = sorted(int(atom) for atom in given)
     except (TypeError, ValueError):
-        raise InputError(f"{given!r}", where=f"rotatable[{number}]", do="give the numbers of two atoms") from None
-    if not (0 <= a < len(symbols) and 0 <= b < len(symbols)):
-        raise InputError(
-            f"atoms {a} and {b}: there are {len(symbols)}", where=f"rotatable[{number}]",
-            do=f"give numbers from 0 to {len(symbols) - 1}",
-        )  # fmt: skip
-    if (min(a, b), max(a, b)) not in bonded:
-        raise InputError(
-            f"atoms {a} ({symbols[a]}) and {b} ({symbols[b]}) are not bound", where=f"rotatable[{number}]",
-            do="give pairs of atoms at the distance of a bond, counted from 0",
-        )  # fmt: skip
-    return min(a, b), max(a, b)
+        raise InputError(f"{given!r}", where=where, do="give the numbers of two atoms") from None
+    if not 0 <= a <= b < len(symbols):
+        wrong = f"atoms {a} and {b}: there are {len(symbols)}"
+        raise InputError(wrong, where=where, do=f"give numbers from 0 to {len(symbols) - 1}")
+    if (a, b) not in bonded:
+        wrong = f"atoms {a} ({symbols[a]}) and {b} ({symbols[b]}) are not bound"
+        raise InputError(wrong, where=where, do="give pairs of atoms at the distance of a bond, counted from 0")
+    return a, b
 
 
 def _groups(count: int, bonds: Iterable[Bond]) -> NDArray[np.int64]:
@@ -160,79 +151,82 @@ def _groups(count: int, bonds: Iterable[Bond]) -> NDArray[np.int64]:
     return np.unique(group, return_inverse=True)[1].ravel()
 
 
-def _on_axis(places: Array, a: int, b: int, others: Sequence[int]) -> bool:
-    axis = (places[b] - places[a]) / np.linalg.norm(places[b] - places[a])
-    away = places[list(others)] - places[a]
-    return bool(
-        np.linalg.norm(np.cross(away, axis), axis=1).max(initial=0.0)
-        < ON_A_LINE * np.linalg.norm(places[b] - places[a])
-    )
+@dataclass(frozen=True)
+class _Atoms:
+    """The atoms of a file: their bonds, the rigid group of each, and the bonds between groups, which turn."""
 
+    places: Array
+    symbols: Sequence[str]
+    masses: Array
+    bonded: set[Bond]
+    groups: NDArray[np.int64]
+    turning: Sequence[Bond]
 
-def _turns_nothing(places: Array, groups: NDArray[np.int64], turning: Sequence[Bond]) -> int | None:
-    """The first bond with a side, together with the ends of its own bonds, that lies on the axis."""
-    for k, (a, b) in enumerate(turning):
-        for side in (a, b):
-            own = np.flatnonzero(groups == groups[side]).tolist()
-            ends = [atom for bond in turning for atom in bond if groups[side] in (groups[bond[0]], groups[bond[1]])]
-            if _on_axis(places, a, b, [*own, *ends]):
-                return k
-    return None
+    def on_axis(self, a: int, b: int, others: Sequence[int]) -> bool:
+        """Whether other atoms lie on the line through two."""
+        axis = self.places[b] - self.places[a]
+        length = np.linalg.norm(axis)
+        away = np.cross(self.places[list(others)] - self.places[a], axis / length)
+        return bool(np.linalg.norm(away, axis=1).max(initial=0.0) < ON_A_LINE * length)
 
+    def turns_nothing(self) -> int | None:
+        """The first bond with a side, together with the ends of its own bonds, that lies on the axis."""
+        groups = self.groups
+        for k, (a, b) in enumerate(self.turning):
+            for side in (groups[a], groups[b]):
+                ends = [atom for bond in self.turning for atom in bond if side in (groups[bond[0]], groups[bond[1]])]
+                if self.on_axis(a, b, [*np.flatnonzero(groups == side).tolist(), *ends]):
+                    return k
+        return None
 
-def _made(
-    places: Array, symbols: Sequence[str], masses: Array, groups: NDArray[np.int64], turning: Sequence[Bond], bonded: set[Bond]
-) -> Molecule:  # fmt: skip
-    members = [np.flatnonzero(groups == g).tolist() for g in range(int(groups.max()) + 1)]
-    lent: list[list[int]] = [[] for _ in members]  # atoms of others whose mass a group shares
-    for g, own in enumerate(members):
-        if Body.from_particles(places[own], masses[own]).kind in ("linear", "point"):
-            across = {bond[k] for bond in turning for k in (0, 1) if groups[bond[1 - k]] == g and groups[bond[k]] != g}
-            lent[g] = sorted(across)
-    share = masses / (1 + np.bincount([atom for borrowed in lent for atom in borrowed], minlength=len(masses)))
-    bodies = []
-    for own, borrowed in zip(members, lent, strict=True):
-        everything = [*own, *borrowed]
-        types = [*(symbols[a] for a in own), *[NO_TYPE] * len(borrowed)]
-        bodies.append(Body.from_particles(places[everything], share[everything], types))
-    bonds = _outwards(groups, turning)
-    along = {atom for bond in turning for atom in bond}
-    rank = {atom: (atom not in along, -masses[atom], atom) for atom in range(len(places))}
-    joints = [
-        replace(_hinge(places, groups, bodies, (a, b), bonded, rank), name=f"{symbols[a]}{a}-{symbols[b]}{b}")
-        for a, b in bonds
-    ]
-    return Molecule(tuple(bodies), tuple(joints), tuple(bonds), tuple(map(tuple, members)))
+    def split(self) -> Molecule:
+        """The groups as bodies, with hinges between them."""
+        places, symbols, groups = self.places, self.symbols, self.groups
+        members = [np.flatnonzero(groups == g).tolist() for g in range(int(groups.max()) + 1)]
+        lent: list[list[int]] = [[] for _ in members]  # atoms of others whose mass a group shares
+        for g, own in enumerate(members):
+            if Body.from_particles(places[own], self.masses[own]).kind in ("linear", "point"):
+                ends = [(bond[k], bond[1 - k]) for bond in self.turning for k in (0, 1)]
+                lent[g] = sorted({far for far, near in ends if groups[near] == g and groups[far] != g})
+        sharing = np.bincount([atom for borrowed in lent for atom in borrowed], minlength=len(places))
+        share = self.masses / (1 + sharing)
+        bodies = []
+        for own, borrowed in zip(members, lent, strict=True):
+            everything = [*own, *borrowed]
+            types = [*(symbols[a] for a in own), *[NO_TYPE] * len(borrowed)]
+            bodies.append(Body.from_particles(places[everything], share[everything], types))
+        bonds = self.outwards()
+        joints = tuple(self.hinge(bodies, a, b) for a, b in bonds)
+        return Molecule(tuple(bodies), joints, tuple(bonds), tuple(map(tuple, members)))
 
+    def outwards(self) -> list[Bond]:
+        """The bonds, each from the group that is reached first, beginning with group 0 (and the first of those not connected to it)."""
+        groups, reached, left, ordered = self.groups, {0}, list(self.turning), []
+        while left:
+            k = next((k for k, (a, b) in enumerate(left) if groups[a] in reached or groups[b] in reached), None)
+            if k is None:
+                reached.add(int(groups[left[0][0]]))
+                continue
+            a, b = left.pop(k)
+            if groups[a] not in reached:
+                a, b = b, a
+            reached.add(int(groups[b]))
+            ordered.append((a, b))
+        return ordered
 
-def _outwards(groups: NDArray[np.int64], turning: Sequence[Bond]) -> list[Bond]:
-    """The bonds, each from the group that is reached first, beginning with group 0 (and the first of those not connected to it)."""
-    reached, left, ordered = {0}, list(turning), []
-    while left:
-        k = next((k for k, (a, b) in enumerate(left) if groups[a] in reached or groups[b] in reached), None)
-        if k is None:
-            reached.add(int(groups[left[0][0]]))
-            continue
-        a, b = left.pop(k)
-        if groups[a] not in reached:
-            a, b = b, a
-        reached.add(int(groups[b]))
-        ordered.append((a, b))
-    return ordered
-
-
-def _hinge(
-    places: Array, groups: NDArray[np.int64], bodies: Sequence[Body], bond: Bond, bonded: set[Bond], rank: dict[int, tuple[bool, float, int]]
-) -> Revolute:  # fmt: skip
-    """A hinge whose angle is the dihedral angle with a neighbour of each of its atoms: one on other bonds that turn, or the heaviest."""
-    a, b = bond
-    axis = places[b] - places[a]
-    ends = []
-    for atom, other in ((a, b), (b, a)):
-        others = sorted({c for pair in bonded if atom in pair for c in pair} - {a, b}, key=rank.__getitem__)
-        ends.append(next((c for c in others if not _on_axis(places, a, b, [c])), other))
-    turned = 0.0 if ends[0] == b or ends[1] == a else dihedral(places[ends[0]], places[a], places[b], places[ends[1]])
-    image = (np.cos(0.5 * turned), *(-np.sin(0.5 * turned) * axis / np.linalg.norm(axis)))
-    first, second = int(groups[a]), int(groups[b])
-    at = (places[a] - bodies[first].center, places[a] - bodies[second].center)
-    return Revolute(first, second, at=at, axis=tuple(axis.tolist()), image=tuple(float(c) for c in image))
+    def hinge(self, bodies: Sequence[Body], a: int, b: int) -> Revolute:
+        """A hinge whose angle is the dihedral angle with a neighbour of each of its atoms: one on other bonds that turn, or the heaviest."""
+        places, along = self.places, {atom for bond in self.turning for atom in bond}
+        axis = places[b] - places[a]
+        ends = []
+        for atom, other in ((a, b), (b, a)):
+            others = {c for pair in self.bonded if atom in pair for c in pair} - {a, b}
+            ranked = sorted(others, key=lambda c: (c not in along, -self.masses[c], c))
+            ends.append(next((c for c in ranked if not self.on_axis(a, b, [c])), other))
+        missing = ends[0] == b or ends[1] == a
+        turned = 0.0 if missing else dihedral(places[ends[0]], places[a], places[b], places[ends[1]])
+        image = (np.cos(0.5 * turned), *(-np.sin(0.5 * turned) * axis / np.linalg.norm(axis)))
+        first, second = int(self.groups[a]), int(self.groups[b])
+        at = (places[a] - bodies[first].center, places[a] - bodies[second].center)
+        name = f"{self.symbols[a]}{a}-{self.symbols[b]}{b}"
+        return Revolute(first, second, at, axis=tuple(axis.tolist()), image=tuple(map(float, image)), name=name)

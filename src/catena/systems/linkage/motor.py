@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...kernels.marks import Kernel
-from ..potentials.pairwise import checked
+from ..potentials.pairwise import checked, interpreted
 from ..sampled import GivenInTime, InTime, in_time
 from .declared import FROM_ZERO, NUMBER, takes, unless_none
 from .director_form import motors as kernels
@@ -74,9 +74,6 @@ class Motor(OnAngle):
     def controlled(self) -> bool:
         return self.torque is None and self.target is None
 
-    def set_to(self, torque: float) -> Motor:
-        return replace(self, torque=torque)
-
     @property
     def followed(self) -> InTime | None:
         return None if self.target is None else self.signals[0]
@@ -94,8 +91,7 @@ class Motor(OnAngle):
 
     def torque_at(self, theta: float, rate: float, time: float) -> float:
         par = SimpleNamespace(torsion=self.constants, signal=values_at(self.signals, time))
-        push = kernels.given_torque if self.target is None else kernels.follow_target
-        return float(push(theta, rate, 0, 0, par)[0])
+        return float(interpreted(self.kernel("motor_torque"))(theta, rate, 0, 0, par)[0])
 
 
 @FORCES.register
@@ -138,10 +134,6 @@ class Limit(OnAngle):
         return 0.0
 
     @property
-    def dissipates(self) -> bool:
-        return self.damping > 0.0
-
-    @property
     def constants(self) -> tuple[float, ...]:
         return self.low, self.high, self.stiffness, self.damping
 
@@ -151,11 +143,6 @@ class Limit(OnAngle):
             "torsion_curvature": kernels.limit_curvature, "drag_torque": kernels.limit_drag,
         }  # fmt: skip
         return found[quantity]
-
-    def torque_at(self, theta: float, rate: float, time: float) -> float:
-        par = SimpleNamespace(torsion=self.constants)
-        drag = kernels.limit_drag(theta, rate, 0, 0, par)[0]
-        return float(drag - kernels.limit_slope(theta, 0, par))
 
 
 @FORCES.register
@@ -191,5 +178,6 @@ def held_forces(forces: Iterable[JointForce], torques: ArrayLike) -> tuple[Joint
     """The same forces with torques, one for each, of the motors that a controller sets."""
     given = iter(np.asarray(torques, dtype=float).tolist())
     return tuple(
-        force.set_to(next(given)) if isinstance(force, OnAngle) and force.controlled else force for force in forces
+        replace(force, torque=next(given)) if isinstance(force, Motor) and force.controlled else force
+        for force in forces
     )

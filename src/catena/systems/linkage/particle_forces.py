@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,15 +13,15 @@ import numpy as np
 from ...errors import InputError
 from ...expressions import jacobian
 from ...kernels.marks import Written
-from ..potentials.pairwise import interpreted
 from ..sampled import TIME
 from .declared import unless_none
-from .joint_forces import FORCES, FromText, OnParticles
+from .joint_forces import FORCES, FromText, OnParticles, value_or_nan
 
 if TYPE_CHECKING:
     import sympy
 
 JUMP = 1e-9  # relative: what a potential may differ by after a full turn
+ANGLES = (-math.pi, math.pi, 0.5, -2.0)  # at which it is asked: where the turn ends, and others that tell its size
 
 
 class Derived(FromText, OnParticles):
@@ -130,18 +131,12 @@ class Dihedral(OfParticles):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        par = SimpleNamespace(particle_constant=self.constants)
         for quantity, what in (("energy", ""), ("slope", "the slope of ")):
-            low, high, *others = (self._value(quantity, angle) for angle in (-math.pi, math.pi, 0.5, -2.0))
+            low, high, *others = (value_or_nan(self.kernel(quantity), angle, 0.0, 0, par) for angle in ANGLES)
             size = max(map(abs, (low, high, *others)))
             if math.isfinite(low) and math.isfinite(high) and abs(high - low) > JUMP * size:
                 raise InputError(
                     f"{what}{self.potential!r} jumps where phi passes pi: from {high:g} to {low:g}", where="Dihedral.potential",
                     do="give a potential with the period 2 pi, as k*(1 - cos(phi - phi0))",
                 )  # fmt: skip
-
-    def _value(self, quantity: str, phi: float) -> float:
-        namespace = type("par", (), {"particle_constant": self.constants})
-        try:
-            return float(interpreted(self.kernel(quantity))(phi, 0.0, 0, namespace))
-        except (ZeroDivisionError, ValueError, OverflowError):
-            return math.nan

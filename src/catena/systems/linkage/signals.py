@@ -34,15 +34,12 @@ class Signals:
                 self.first[number] = len(found)
                 found += force.signals
         self.functions = tuple(found)
-        self.driven = {
-            force.joint: self.first[number] for number, force in enumerate(forces) if isinstance(force, Prescribed)
-        }  # joint -> its function
-        self.held = {
-            self.first[number]: force.joint
-            for number, force in enumerate(forces)
-            if isinstance(force, OnAngle) and force.controlled
-        }  # function -> joint of the motor that a controller sets
+        acting = [(forces[number], first) for number, first in self.first.items()]
+        # joint -> its function, and function -> joint of the motor that a controller sets
+        self.driven = {force.joint: first for force, first in acting if isinstance(force, Prescribed)}
+        self.held = {first: force.joint for force, first in acting if isinstance(force, OnAngle) and force.controlled}
         self.loads = tuple(force for force in forces if isinstance(force, Load))
+        self._parts = [*found, *(part for load in self.loads for part in load.components)]
         self._in_potentials = any(force.in_time for force in forces if isinstance(force, OnAngle))
 
     def __len__(self) -> int:
@@ -51,8 +48,7 @@ class Signals:
     @property
     def depend_on_time(self) -> bool:
         """Whether anything does."""
-        texts = [*self.functions, *(part for load in self.loads for part in load.components)]
-        return self._in_potentials or bool(self.driven) or any(map(depends_on_time, texts))
+        return self._in_potentials or bool(self.driven) or any(map(depends_on_time, self._parts))
 
     @property
     def change_potentials(self) -> bool:
@@ -62,8 +58,7 @@ class Signals:
     @cached_property
     def tables(self) -> tuple[Sampled, ...]:
         """Those of the functions, then those of the loads."""
-        parts = [*self.functions, *(part for load in self.loads for part in load.components)]
-        return tuple(part for part in parts if isinstance(part, Sampled))
+        return tuple(part for part in self._parts if isinstance(part, Sampled))
 
     def arrays(self) -> dict[str, Numbers]:
         """What kernels find in par."""
@@ -112,16 +107,8 @@ class Signals:
         found: list[Jump] = []
         forces = {first: number for number, first in self.first.items()}
         for joint, number in self.driven.items():
-            where = f"Linkage.forces[{forces[number]}].path"
-            found += jumps_of(
-                self.functions[number],
-                f"the path of joint {joint}",
-                where,
-                times,
-                dt,
-                least=LEAST_JUMP,
-                period=FULL_TURN,
-            )
+            names = f"the path of joint {joint}", f"Linkage.forces[{forces[number]}].path"
+            found += jumps_of(self.functions[number], *names, times, dt, least=LEAST_JUMP, period=FULL_TURN)
         return first_of(found)
 
     def at(self, time: float) -> Array:
