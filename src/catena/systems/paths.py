@@ -34,16 +34,18 @@ def path_at(function: InTime, times: Array) -> tuple[Array, Array]:
         value = ((row[CUBIC] * x + row[SQUARE]) * x + row[LINEAR]) * x + row[CONSTANT]
         return value, (3.0 * row[CUBIC] * x + 2.0 * row[SQUARE]) * x + row[LINEAR]
     with np.errstate(all="ignore"):
-        value, slope = (np.broadcast_to(part, times.shape) for part in _function_of(function)(times))
+        value, slope = (np.broadcast_to(part, times.shape) for part in function_of(function, 2, many=True)(times))
     finite = np.isfinite(value) & np.isfinite(slope)
     return np.where(finite, value, np.nan), np.where(finite, slope, np.nan)
 
 
 @lru_cache
-def _function_of(text: str) -> FunctionType:
-    """A text in t, with its derivative, for many times."""
-    lines = ["def values(t):", *(f"    {line}" for line in written_in_time(text, ("value", "slope"), 0))]
-    return interpreted(Written("values", "\n".join([*lines, "    return value, slope"]), __name__), FUNCTIONS)
+def function_of(text: str, count: int, *, many: bool = False) -> FunctionType:
+    """A text in t and its first derivatives, so many numbers in all; of many times at once if asked."""
+    outputs = ("value", "slope", "curvature")[:count]
+    lines = ["def values(t):", *(f"    {line}" for line in written_in_time(text, outputs, 0))]
+    written = Written("values", "\n".join([*lines, f"    return {', '.join(outputs)},"]), __name__)
+    return interpreted(written, FUNCTIONS) if many else interpreted(written)
 
 
 @dataclass(frozen=True)

@@ -117,19 +117,18 @@ def start_from_joints(
     )  # fmt: skip
     images = starts.images_of(linkage, q)
     w = rotations.rotate(q, w)  # in space from here on
-    slides: dict[int, tuple[Array, Array]] = {}
+    slides: dict[int, starts.Motion] = {}
     for j in linkage.tree.order:
         number = linkage.tree.carriers[j]
         if number < 0 or isinstance(linkage.joints[number], Spherical):  # which leaves its child turned as it is given
             continue
         joint = linkage.joints[number]
-        turn, turning, *slide = moved_by(joint, values.get(number), speeds.get(number))
-        slides[j] = slide[0], slide[1]
+        turn, turning, slides[j] = moved_by(joint, values.get(number), speeds.get(number))
         relative = rotations.multiply(turn, images[number])
         on_ground = joint.parent == GROUND
         q[j] = relative if on_ground else rotations.multiply(q[joint.parent], relative)
         w[j] = (0.0 if on_ground else w[joint.parent]) + starts.turned(q, joint.parent, turning)
-    r, v = starts.carried(linkage, q, w, free=(r, v), slides=slides)
+    r, v = starts.carried(linkage, q, w, (r, v), slides)
     w = rotations.rotate(rotations.conjugate(q), w)
     state = _made(linkage, starts.Given(r, q, v, w, time=given.time, project=given.project))
     if not given.project:
@@ -137,8 +136,8 @@ def start_from_joints(
     return state
 
 
-def moved_by(joint: Joint, values: Array | None, rates: Array | None) -> tuple[Array, Array, Array, Array]:
-    """What a joint does from where it stands at zero, in the axes of the parent: turn (quaternion), its rate, slide, its rate."""
+def moved_by(joint: Joint, values: Array | None, rates: Array | None) -> tuple[Array, Array, starts.Motion]:
+    """What a joint does from where it stands at zero, in the axes of the parent: turn (quaternion), its rate, slide with its rate."""
     turn, turning, slide, opening = starts.IDENTITY, np.zeros(3), np.zeros(3), np.zeros(3)
     elements = joint.elements or ()
     nothing = np.zeros(len(elements))
@@ -150,7 +149,7 @@ def moved_by(joint: Joint, values: Array | None, rates: Array | None) -> tuple[A
         if kind == TURN:
             turning = turning + rate * direction
             turn = rotations.multiply(turn, rotations.from_vector(value * joint.triad[k]))
-    return turn, turning, slide, opening
+    return turn, turning, (slide, opening)
 
 
 def measured_coordinates(joint: Joint, state: State, image: Array) -> Array:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
 from ...kernels.marks import Numbers, Written
 from ..base import Array
-from ..paths import FULL_TURN, LEAST_JUMP, Jump, first_of, jumps_of
-from ..potentials.pairwise import interpreted
+from ..paths import FULL_TURN, LEAST_JUMP, Jump, first_of, function_of, jumps_of
 from ..sampled import SPLINES, InTime, Sampled, depends_on_time, spline_arrays, written_in_time
 from .joint_forces import JointForce, Load, OnAngle, Prescribed
 from .layout import Scratch, Signal
@@ -134,16 +133,8 @@ def _values_of(text: str, time: float) -> Array:
     made = np.full(Signal.WIDTH, np.nan)
     for count in range(Signal.WIDTH, 0, -1):
         try:
-            made[:count] = _function_of(text, count)(time)
+            made[:count] = function_of(text, count)(time)
         except (ArithmeticError, ValueError):
             continue
         break
     return made
-
-
-@lru_cache
-def _function_of(text: str, count: int) -> Callable[[float], Sequence[float]]:
-    """A text in t and its first derivatives, so many numbers in all."""
-    outputs = ("value", "slope", "curvature")[:count]
-    lines = ["def values(t):", *(f"    {line}" for line in written_in_time(text, outputs, 0))]
-    return interpreted(Written("values", "\n".join([*lines, f"    return {', '.join(outputs)},"]), __name__))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MEETING = 1e-9  # mismatch of a joint, to the size of the linkage, that counts as rounding of the start
 PROJECTIONS = 50
 RANK = 1e-10  # singular values of the rows below this part of the largest are zero
+Motion: TypeAlias = tuple[Array, Array]  # positions, or displacements, and their rates
+Slides: TypeAlias = Mapping[int, Motion]
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 WORDS = {
     POINT: "its points meet",
@@ -67,7 +69,7 @@ def make_start(linkage: Linkage, given: Given) -> State:
     motion = velocities_of_momenta(linkage, turning)
     if given.angular_velocity is not None:  # no momentum tells a spin of lines and points, but what it moves does
         motion = motion + _thin_spins(linkage, q, np.asarray(given.angular_velocity, dtype=float))
-    r, v = carried(linkage, q, motion.reshape(n, 2, 3)[:, 1])
+    r, v = carried(linkage, q, motion.reshape(n, 2, 3)[:, 1], (nothing, nothing), {})
     r = r if given.position is None else start_array(given.position, (n, 3), "position")
     made = State({**turning.fields, "position": r, "momentum": masses * v if p is None else p}, turning.time)
     return checked_start(linkage, made, project=given.project)
@@ -282,38 +284,28 @@ def velocities_of_momenta(linkage: Linkage, state: State) -> Array:
 
 def thin_axes(linkage: Linkage, orientation: Array) -> Array:
     """(axes, 6 n): turns about which bodies have no moment of inertia: no momentum tells how fast they are, but the joints may."""
-    made = []
-    for j, body in enumerate(linkage.bodies):
-        for k in np.flatnonzero(body.moments == 0.0):
-            row = np.zeros((linkage.count, 2, 3))
-            row[j, 1] = rotations.rotate(orientation[j], body.frame_matrix[:, k])
-            made.append(row.ravel())
-    return np.array(made).reshape(len(made), 6 * linkage.count)
+    idle = [(j, k) for j, body in enumerate(linkage.bodies) for k in np.flatnonzero(body.moments == 0.0)]
+    made = np.zeros((len(idle), linkage.count, 2, 3))
+    for row, (j, k) in zip(made, idle, strict=True):
+        row[j, 1] = rotations.rotate(orientation[j], linkage.bodies[j].frame_matrix[:, k])
+    return made.reshape(len(idle), 6 * linkage.count)
 
 
-def carried(
-    linkage: Linkage,
-    orientation: Array,
-    omega: Array,
-    *,
-    free: tuple[Array, Array] | None = None,
-    slides: Mapping[int, tuple[Array, Array]] | None = None,
-) -> tuple[Array, Array]:
+def carried(linkage: Linkage, orientation: Array, omega: Array, free: Motion, slides: Slides) -> Motion:
     """Positions at which the points of every carrying joint coincide, and velocities that keep them together.
 
     Parameters
     ----------
     omega : angular velocities, in space
-    free : positions and velocities of bodies that no joint carries; None: they rest in the origin
+    free : positions and velocities, of which those of bodies that no joint carries are taken
     slides : by bodies, how far the point of the parent is displaced, and how fast, in the axes of the parent; others are not
     """
-    still = np.zeros(3)
-    r, v = (np.zeros((linkage.count, 3)) if free is None else free[k].copy() for k in range(2))
+    still, (r, v) = np.zeros(3), (one.copy() for one in free)
     for j in linkage.tree.order:
         if linkage.tree.carriers[j] < 0:
             continue
         joint = linkage.joints[linkage.tree.carriers[j]]
-        slide, opening = (slides or {}).get(j, (still, still))
+        slide, opening = slides.get(j, (still, still))
         place, speed, spin = (still if joint.parent == GROUND else one[joint.parent] for one in (r, v, omega))
         arm = turned(orientation, joint.parent, np.add(joint.at[0], slide))
         back = turned(orientation, j, joint.at[1])
