@@ -24,7 +24,7 @@ from ..many_bodies import vector
 from ..numbers import Vector
 from ..potentials.named_constants import checked_parameters
 from ..potentials.pair_table import pair_potential_from
-from ..potentials.pairwise import Pairwise, interpreted
+from ..potentials.pairwise import Pairwise, interpreted, value_or_nan
 from ..sampled import TIME, GivenInTime, InTime, components
 from .declared import BODY_OR_GROUND, FROM_ZERO, POINTS, Declared, made_from, numbers_of, takes
 from .layout import Scratch
@@ -202,7 +202,7 @@ class OnAngle(OnJoint):
 
     def value(self, quantity: AngleQuantity, theta: float, time: float = 0.0) -> float:
         """V or a derivative at an angle; nan where it is not defined."""
-        return value_or_nan(self.kernel(quantity), theta, 0, self._par(time))
+        return value_or_nan(interpreted(self.kernel(quantity)), theta, 0, self._par(time))
 
     def _par(self, time: float) -> SimpleNamespace:
         """What the kernels read at a time."""
@@ -214,14 +214,6 @@ class OnAngle(OnJoint):
         """Why V has no value at an angle and a time; empty if it has one."""
         finite = "torsion_energy" not in self.quantities or math.isfinite(self.value("torsion_energy", theta, time))
         return "" if finite else f"no finite energy at angle {theta:g}"
-
-
-def value_or_nan(kernel: Kernel, *arguments: object) -> float:
-    """What a kernel gives; nan where it is not defined."""
-    try:
-        return float(interpreted(kernel)(*arguments))
-    except (ZeroDivisionError, ValueError, OverflowError):
-        return math.nan
 
 
 class FromText(OnBodies):

@@ -13,9 +13,10 @@ import numpy as np
 from ...errors import InputError
 from ...expressions import jacobian
 from ...kernels.marks import Written
+from ..potentials.pairwise import interpreted, value_or_nan
 from ..sampled import TIME
-from .declared import unless_none
-from .joint_forces import FORCES, FromText, OnParticles, value_or_nan
+from .declared import is_number, unless_none
+from .joint_forces import FORCES, FromText, OnParticles
 
 if TYPE_CHECKING:
     import sympy
@@ -85,7 +86,7 @@ class OfParticles(Derived):
         super().__post_init__()
         where, given = f"{type(self).__name__}.atoms", self.atoms
         listed = list(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else []
-        whole = [int(a) for a in listed if isinstance(a, int | np.integer) and not isinstance(a, bool) and a >= 0]
+        whole = [int(atom) for atom in listed if is_number(atom, 0)]
         if len(whole) != self.count or len(listed) != self.count or len(set(whole)) < self.count:
             raise InputError(
                 f"atoms = {given!r}", where=where,
@@ -133,7 +134,7 @@ class Dihedral(OfParticles):
         super().__post_init__()
         par = SimpleNamespace(particle_constant=self.constants)
         for quantity, what in (("energy", ""), ("slope", "the slope of ")):
-            low, high, *others = (value_or_nan(self.kernel(quantity), angle, 0.0, 0, par) for angle in ANGLES)
+            low, high, *others = (value_or_nan(interpreted(self.kernel(quantity)), phi, 0.0, 0, par) for phi in ANGLES)
             size = max(map(abs, (low, high, *others)))
             if math.isfinite(low) and math.isfinite(high) and abs(high - low) > JUMP * size:
                 raise InputError(

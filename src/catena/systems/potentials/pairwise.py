@@ -151,14 +151,7 @@ class Pairwise(OfParameters):
         require_numbers(self)
         kernel = interpreted(self.kernel(quantity))
         par = SimpleNamespace(pair=self.constants)
-
-        def value(r: float) -> float:
-            try:
-                return kernel(r * r, 0, par)
-            except (ZeroDivisionError, ValueError, OverflowError):
-                return math.nan
-
-        return value
+        return lambda r: value_or_nan(kernel, r * r, 0, par)
 
     def _plain_force(self) -> Callable[[float], float]:
         energy, force = self._plain("energy"), self._plain("force")
@@ -284,6 +277,14 @@ def interpreted(kernel: Filling, functions: ModuleType | SimpleNamespace = eleme
     called = [name for name in kernel.__code__.co_names if isinstance(known.get(name), FunctionType)]
     changed = {"math": functions} | {name: interpreted(known[name], functions) for name in called}
     return FunctionType(kernel.__code__, known | changed)
+
+
+def value_or_nan(function: Callable[..., float], *arguments: object) -> float:
+    """What a kernel that Python runs gives; nan where it is not defined."""
+    try:
+        return float(function(*arguments))
+    except (ZeroDivisionError, ValueError, OverflowError):
+        return math.nan
 
 
 def _run(kernel: Written, functions: ModuleType | SimpleNamespace) -> FunctionType:

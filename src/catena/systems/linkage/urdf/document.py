@@ -166,38 +166,32 @@ def _parse(path: Path) -> Element:
     top = Element("", {}, str(path), 0)
     stack, count = [top], 0
 
+    def refused(wrong: str, do: str, line: int | None = None) -> InputError:
+        return InputError(wrong, where=f"{path}:{parser.CurrentLineNumber if line is None else line}", do=do)
+
     def refuse(*_: object) -> NoReturn:
-        raise InputError(
-            "the file declares a document type or entities", where=f"{path}:{parser.CurrentLineNumber}",
-            do="remove the declaration; a robot needs none",
-        )  # fmt: skip
+        raise refused("the file declares a document type or entities", "remove the declaration; a robot needs none")
 
     def begin(tag: str, attributes: dict[str, str]) -> None:
         nonlocal count
         count += 1
         if len(stack) > DEEPEST or count > MOST_ELEMENTS:
-            raise InputError(
-                f"the file has more than {MOST_ELEMENTS} elements, or {DEEPEST} inside each other",
-                where=f"{path}:{parser.CurrentLineNumber}", do="give a URDF file",
-            )  # fmt: skip
+            wrong = f"the file has more than {MOST_ELEMENTS} elements, or {DEEPEST} inside each other"
+            raise refused(wrong, "give a URDF file")
         element = Element(tag, attributes, str(path), parser.CurrentLineNumber)
         stack[-1].children.append(element)
         stack.append(element)
 
-    parser.StartDoctypeDeclHandler = refuse
-    parser.EntityDeclHandler = refuse
-    parser.ExternalEntityRefHandler = refuse
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = parser.ExternalEntityRefHandler = refuse
     parser.StartElementHandler = begin
     parser.EndElementHandler = lambda tag: stack.pop()
     try:
         parser.Parse(text, True)
     except expat.ExpatError as trouble:
-        raise InputError(
-            f"the file is not well formed: {expat.ErrorString(trouble.code)}", where=f"{path}:{trouble.lineno}",
-            do="correct the XML there",
-        ) from None  # fmt: skip
+        wrong = f"the file is not well formed: {expat.ErrorString(trouble.code)}"
+        raise refused(wrong, "correct the XML there", trouble.lineno) from None
     except (ValueError, LookupError) as trouble:
-        raise InputError(f"the file cannot be decoded: {trouble}", where=f"{path}:1", do="store it as UTF-8") from None
+        raise refused(f"the file cannot be decoded: {trouble}", "store it as UTF-8", 1) from None
     return top.children[0]
 
 
