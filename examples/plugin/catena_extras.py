@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from catena.methods.base import Bounded, Exact, Method, Stepper, Traits
 from catena.methods.base import register as register_method
 from catena.systems.base import Array, Field, Invariant, State, System
 from catena.systems.base import register as register_system
+from catena.systems.linkage.declared import ABOVE_ZERO
 from catena.systems.linkage.joint_forces import FORCES, AngleQuantity, OnAngle
 from catena.systems.numbers import finite_number
 from catena.systems.potentials.pairwise import Pairwise, Quantity, checked
@@ -154,13 +155,8 @@ class Bump(OnAngle):
     limit : angle up to which the joint moves freely
     """
 
-    k: float = 1.0
-    limit: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("k", "limit"):
-            object.__setattr__(self, name, checked(getattr(self, name), f"Bump.{name}", above=0.0))
+    k: float = field(default=1.0, metadata=ABOVE_ZERO)
+    limit: float = field(default=1.0, metadata=ABOVE_ZERO)
 
     @property
     def constants(self) -> tuple[float, ...]:

@@ -64,6 +64,7 @@ def _points(given: object, where: str) -> tuple[Vector, ...]:
 
 NUMBER = takes(finite_number)
 FROM_ZERO = takes(partial(checked, least=0.0))
+ABOVE_ZERO = takes(partial(checked, above=0.0))
 POINTS = takes(_points)
 BODY = numbers_of("a body")
 BODY_OR_GROUND = numbers_of("a body, or -1 for the ground", least=-1)

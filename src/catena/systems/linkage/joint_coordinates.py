@@ -100,21 +100,15 @@ def start_from_joints(
 ) -> State:
     """A state that fits the joints, from where they stand; see `Linkage.start`."""
     if given.momentum is not None or given.angular_momentum is not None:
-        raise InputError(
-            "momenta beside angles and rates of joints", where="start",
-            do="give velocity and angular_velocity of bodies that no joint carries",
-        )  # fmt: skip
+        do = "give velocity and angular_velocity of bodies that no joint carries"
+        raise InputError("momenta beside angles and rates of joints", where="start", do=do)
     n = linkage.count
     values, speeds = _by_number(linkage, angles, "angles"), _by_number(linkage, rates, "rates")
     _check_counting(linkage, values)
     _add_drives(linkage, values, speeds, given.time)
     q = orientations(given.orientation, n).copy()
-    r, v, w = (
-        np.zeros((n, 3)) if one is None else start_array(one, (n, 3), name).copy()
-        for name, one in (
-            ("position", given.position), ("velocity", given.velocity), ("angular_velocity", given.angular_velocity),
-        )
-    )  # fmt: skip
+    named = {name: getattr(given, name) for name in ("position", "velocity", "angular_velocity")}
+    r, v, w = (np.zeros((n, 3)) if one is None else start_array(one, (n, 3), name) for name, one in named.items())
     images = starts.images_of(linkage, q)
     w = rotations.rotate(q, w)  # in space from here on
     slides: dict[int, starts.Motion] = {}
@@ -215,10 +209,8 @@ def _made(linkage: Linkage, given: starts.Given) -> State:
         if given.project or not linkage.tree.loops:
             raise
         what = "rates" if "velocity" in error.where else "angles"
-        raise InputError(
-            error.wrong, where=f"start.{what}",
-            do=f"give {what} of all joints that fit together, or project=True, which takes the nearest that do",
-        ) from None  # fmt: skip
+        do = f"give {what} of all joints that fit together, or project=True, which takes the nearest that do"
+        raise InputError(error.wrong, where=f"start.{what}", do=do) from None
 
 
 def _by_number(linkage: Linkage, given: GivenCoordinates | None, name: str) -> dict[int, Array]:
@@ -228,10 +220,8 @@ def _by_number(linkage: Linkage, given: GivenCoordinates | None, name: str) -> d
         return {}
     if not isinstance(given, Mapping):
         if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != len(joints):
-            raise InputError(
-                f"{name} = {given!r}", where=where,
-                do=f"give one for each of the {len(joints)} joints, in their order, None for those that have none; or some by name or number: {{0: 0.5}}",
-            )  # fmt: skip
+            do = f"give one for each of the {len(joints)} joints, in their order, or None; or some by name or number: {{0: 0.5}}"
+            raise InputError(f"{name} = {given!r}", where=where, do=do)
         given = dict(enumerate(given))
     made = {}
     for key, one in given.items():
@@ -241,11 +231,9 @@ def _by_number(linkage: Linkage, given: GivenCoordinates | None, name: str) -> d
         kinds = [kind for kind, _ in joints[number].elements or ()]
         label = label_of(linkage, number)
         if not kinds:
-            turns = isinstance(joints[number], Spherical)
-            raise InputError(
-                f"{label} is {type(joints[number]).__name__}: it has no angle", where=where,
-                do="leave it out" + (", and give the orientation of its child" if turns else ""),
-            )  # fmt: skip
+            instead = ", and give the orientation of its child" if isinstance(joints[number], Spherical) else ""
+            wrong = f"{label} is {type(joints[number]).__name__}: it has no angle"
+            raise InputError(wrong, where=where, do=f"leave it out{instead}")
         do = f"give its {kinds[0]}, a number" if len(kinds) == 1 else f"give ({', '.join(kinds)})"
         found = finite_numbers(one, () if len(kinds) == 1 else (len(kinds),), where=f"{where}, {label}", do=do)
         made[number] = found.reshape(len(kinds))

@@ -354,8 +354,6 @@ def force_from(given: object) -> JointForce:
     """The force itself, or the one that `describe` (or a case) wrote down."""
     made = made_from(given, OnBodies, FORCES, such_as="Spring(...), Load")
     if not isinstance(made, JointForce):
-        raise InputError(
-            f"{made!r} says nothing of what it does", where="Linkage.forces",
-            do="derive the class from OnAngle or OfDistance, which ask for a potential, or from Spring, Damper or Load",
-        )  # fmt: skip
+        do = "derive the class from OnAngle or OfDistance, which ask for a potential, or from Spring, Damper or Load"
+        raise InputError(f"{made!r} says nothing of what it does", where="Linkage.forces", do=do)
     return made

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -28,8 +27,7 @@ from ...text.plain import Json
 from ..base import Array
 from ..numbers import Vector, finite_numbers
 from ..orientations import UNIT_TOLERANCE
-from ..potentials.pairwise import checked
-from .declared import BODY, BODY_OR_GROUND, NUMBER, POINTS, Declared, made_from, takes, unless_none
+from .declared import ABOVE_ZERO, BODY, BODY_OR_GROUND, NUMBER, POINTS, Declared, made_from, takes, unless_none
 
 GROUND = -1
 UNIT_ROUNDING = 4 * float(np.finfo(float).eps)  # what is off by less has been divided by its length before
@@ -167,7 +165,7 @@ class Distance(Joint):
     rows = ((DISTANCE, 0, 0),)
     carries = False
 
-    length: float = field(default=1.0, metadata=takes(partial(checked, above=0.0)))
+    length: float = field(default=1.0, metadata=ABOVE_ZERO)
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,9 @@ def read_molecule(path: str, rotatable: Iterable[Bond]) -> Molecule:
         groups = _groups(len(places), bonded - set(turning))
         for k, (a, b) in enumerate(turning):
             if groups[a] == groups[b]:
-                raise InputError(
-                    f"atoms {a} and {b} stay in one group when their bond turns: other bonds connect them", where=f"rotatable[{k}]",
-                    do="a ring turns if all of its bonds that connect two groups are given; leave this one out, or add them",
-                )  # fmt: skip
+                wrong = f"atoms {a} and {b} stay in one group when their bond turns: other bonds connect them"
+                do = "a ring turns if all of its bonds that connect two groups are given; leave this one out, or add them"
+                raise InputError(wrong, where=f"rotatable[{k}]", do=do)
         atoms = _Atoms(places, symbols, np.array(read.get_masses()), bonded, groups, turning)
         stiff = atoms.turns_nothing()
         if stiff is None:

@@ -84,14 +84,12 @@ class OfParticles(Derived):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        where, given = f"{type(self).__name__}.atoms", self.atoms
+        given = self.atoms
         listed = list(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else []
         whole = [int(atom) for atom in listed if is_number(atom, 0)]
         if len(whole) != self.count or len(listed) != self.count or len(set(whole)) < self.count:
-            raise InputError(
-                f"atoms = {given!r}", where=where,
-                do=f"give the numbers of {self.count} different particles, as linkage.particles(state) counts them",
-            )  # fmt: skip
+            do = f"give the numbers of {self.count} different particles, as linkage.particles(state) counts them"
+            raise InputError(f"atoms = {given!r}", where=f"{type(self).__name__}.atoms", do=do)
         object.__setattr__(self, "atoms", tuple(whole))
 
 
@@ -137,7 +135,6 @@ class Dihedral(OfParticles):
             low, high, *others = (value_or_nan(interpreted(self.kernel(quantity)), phi, 0.0, 0, par) for phi in ANGLES)
             size = max(map(abs, (low, high, *others)))
             if math.isfinite(low) and math.isfinite(high) and abs(high - low) > JUMP * size:
-                raise InputError(
-                    f"{what}{self.potential!r} jumps where phi passes pi: from {high:g} to {low:g}", where="Dihedral.potential",
-                    do="give a potential with the period 2 pi, as k*(1 - cos(phi - phi0))",
-                )  # fmt: skip
+                wrong = f"{what}{self.potential!r} jumps where phi passes pi: from {high:g} to {low:g}"
+                do = "give a potential with the period 2 pi, as k*(1 - cos(phi - phi0))"
+                raise InputError(wrong, where="Dihedral.potential", do=do)

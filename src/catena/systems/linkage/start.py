@@ -59,19 +59,18 @@ def make_start(linkage: Linkage, given: Given) -> State:
     n = linkage.count
     q, nothing = orientations(given.orientation, n), np.zeros((n, 3))
     masses = np.array([[body.mass] for body in linkage.bodies])
-    y = start_momenta(
-        n, lambda w: rotations.apply([body.tensor for body in linkage.bodies], w), prefix="angular_",
-        velocity=given.angular_velocity, momentum=given.angular_momentum,
-    )  # fmt: skip
+    tensors = [body.tensor for body in linkage.bodies]
+    turning = {"velocity": given.angular_velocity, "momentum": given.angular_momentum}
+    y = start_momenta(n, lambda w: rotations.apply(tensors, w), prefix="angular_", **turning)
     p = start_momenta(n, lambda v: masses * v, velocity=given.velocity, momentum=given.momentum)
     still = {"position": nothing, "orientation": q, "momentum": nothing}
-    turning = State({**still, "angular_momentum": nothing if y is None else y}, finite_number(given.time, "start.time"))
-    motion = velocities_of_momenta(linkage, turning)
+    spun = State({**still, "angular_momentum": nothing if y is None else y}, finite_number(given.time, "start.time"))
+    motion = velocities_of_momenta(linkage, spun)
     if given.angular_velocity is not None:  # no momentum tells a spin of lines and points, but what it moves does
         motion = motion + _thin_spins(linkage, q, np.asarray(given.angular_velocity, dtype=float))
     r, v = carried(linkage, q, motion.reshape(n, 2, 3)[:, 1], (nothing, nothing), {})
     r = r if given.position is None else start_array(given.position, (n, 3), "position")
-    made = State({**turning.fields, "position": r, "momentum": masses * v if p is None else p}, turning.time)
+    made = State({**spun.fields, "position": r, "momentum": masses * v if p is None else p}, spun.time)
     return checked_start(linkage, made, project=given.project)
 
 
