@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import catena as ct
 import uncompiled
 from catena.cases import joints, potentials, tables, whole_case
 from catena.cases.reading import read_case
+from catena.cli import app
 from catena.errors import CapabilityError, CatenaWarning, InputError
 from catena.methods.base import METHODS
 from catena.registry import Registry, _all_plugins
@@ -226,12 +228,28 @@ def test_a_system_of_another_package_runs_from_a_case(install: Install) -> None:
     assert run.data.place.values[-1] == pytest.approx([np.cos(1.6), -np.sin(1.6)], abs=1e-3)
 
 
+def test_a_page_of_what_cannot_be_shown_is_refused_before_the_run(install: Install, tmp_path: Path) -> None:
+    """Not when all steps are made, and nothing of them is kept."""
+    install("systems", SYSTEM)
+    case = tmp_path / "wheel.toml"
+    case.write_text(CASE)
+    result = CliRunner().invoke(app, ["run", str(case), "--no-out", "--page", str(tmp_path / "wheel.html")])
+    assert result.exit_code == 2 and "at --page" in result.stderr and "place" not in result.stdout
+
+
+def test_nor_does_a_system_of_catena_need_a_written_table(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in `systems` is enough: what is written in `cases/kinds` is better than the arguments of the class, not needed."""
+    install("systems", SYSTEM)
+    monkeypatch.setattr(SYSTEMS.find("Wheel"), "__module__", "catena.systems.wheel")
+    assert read_case(None, text=CASE, label="case").plan.system.describe() == {"kind": "Wheel", "rate": 2.0}
+
+
 def test_a_system_without_a_scene_says_that_it_cannot_be_drawn(install: Install, tmp_path: Path) -> None:
     """Whatever draws in space; numbers are shown and written all the same."""
     install("systems", SYSTEM)
     wheel = SYSTEMS.find("Wheel")()
     run = uncompiled.simulate(wheel, wheel.start([1.0, 0.0]), ct.RK4(), dt=0.1, steps=8)  # type: ignore[attr-defined]
-    assert wheel.scene() is None
+    assert wheel.scene() is None and repr(wheel) == "Wheel(rate=1.0)"
     for draw in (
         lambda: run.view(),
         lambda: run.movie(tmp_path / "wheel.gif"),

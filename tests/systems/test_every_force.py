@@ -1,16 +1,16 @@
 """Every registered force on linked bodies, a plug-in's too: its slope is the derivative of its energy, and both forms of a linkage balance it.
 
-A kind whose fields are numbers, beside the bodies or the joint that it acts on, is made here with some; another one needs an example below.
+A kind whose fields are numbers, beside the bodies or the joint that it acts on, is made here with some, or with its defaults; another one needs an example below.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from test_every_potential import DISTANCES, pair_errors, quotient
+from test_every_potential import DISTANCES, numbered, pair_errors, quotient
 
 import catena as ct
 import uncompiled
@@ -45,12 +45,10 @@ DIRECTOR, JOINT = ct.EnergyMomentum(), ct.Gauss(3)
 
 
 def example(kind: type[OnBodies]) -> Any:
-    """One of this kind; its numbers are all different, so that none stands for another."""
+    """One of this kind."""
     if kind.__name__ in EXAMPLES:
         return EXAMPLES[kind.__name__]
-    given = {"i": 0, "j": -1, "at": POINTS} if issubclass(kind, BetweenPoints) else {"joint": 0}
-    others = [field.name for field in fields(kind) if field.name not in given]
-    return kind(**given, **{name: 1.0 + 0.1 * k for k, name in enumerate(others)})  # type: ignore[arg-type]
+    return numbered(kind, **({"i": 0, "j": -1, "at": POINTS} if issubclass(kind, BetweenPoints) else {"joint": 0}))
 
 
 def linkage(force: Any) -> ct.Linkage:

@@ -1,11 +1,11 @@
 """Every registered potential, a plug-in's too: its force is minus the derivative of its energy, its slope that of its force.
 
-A kind whose fields are numbers is made here with some; another one needs an example below.
+A kind whose fields are numbers is made here with some, or with its defaults; another one needs an example below.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import MISSING, dataclass, fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import catena as ct
+from catena.errors import InputError
 from catena.systems.potentials.link_potentials import Linkwise
 from catena.systems.potentials.pairwise import POTENTIALS, Pairwise, interpreted
 
@@ -33,11 +34,19 @@ DISTANCES = np.array([0.83, 0.97, 1.21, 1.7])
 STEP = 2e-4  # differences are right to its fourth power, and to eps/STEP
 
 
+def numbered(kind: type, **given: Any) -> Any:
+    """One with numbers that are all different, so that none stands for another; where a kind refuses them, with its defaults, if there are some."""
+    others = [field for field in fields(kind) if field.name not in given]
+    numbers = {field.name: 1.0 + 0.1 * k for k, field in enumerate(others)}
+    try:
+        return kind(**given, **numbers)
+    except InputError:
+        return kind(**given, **{field.name: numbers[field.name] for field in others if field.default is MISSING})
+
+
 def example(kind: type) -> Any:
-    """One of this kind; its numbers are all different, so that none stands for another."""
-    if kind.__name__ in EXAMPLES:
-        return EXAMPLES[kind.__name__]
-    return kind(*(1.0 + 0.1 * k for k, _ in enumerate(fields(kind))))
+    """One of this kind."""
+    return EXAMPLES[kind.__name__] if kind.__name__ in EXAMPLES else numbered(kind)
 
 
 def quotient(function: Any, x: Any, step: Any = STEP) -> Any:
@@ -80,6 +89,20 @@ def test_forces_and_slopes_are_the_derivatives_of_energies(kind: type) -> None:
         assert link_error(potential) < 1e-10
     else:
         assert kind is ct.PairTable  # of others
+
+
+def test_a_kind_that_orders_its_numbers_is_made_with_its_defaults() -> None:
+    @dataclass(frozen=True)
+    class Ordered:
+        size: float
+        upper: float = 12.0
+        lower: float = 6.0
+
+        def __post_init__(self) -> None:
+            if self.upper <= self.lower:
+                raise InputError("upper is not above lower", where="Ordered.upper", do="give a larger number")
+
+    assert example(Ordered) == Ordered(1.0)
 
 
 @pytest.mark.parametrize(("quantity", "which"), [("force", 0), ("slope", 1)])

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, reduce
 from importlib import import_module
+from importlib.util import find_spec
 from operator import or_
 from types import GenericAlias, UnionType
 from typing import (
@@ -220,8 +221,9 @@ def system_tables() -> dict[str, type[SystemTable]]:
 def system_table(kind: str) -> type[SystemTable]:
     """The table of a kind of system: the one in `kinds`, in a module called like that of the system, or the arguments of its class."""
     system = SYSTEMS.find(kind)
-    if SYSTEMS.is_own(system):
-        import_module(f"{__package__}.kinds.{system.__module__.rpartition('.')[2]}")
+    written = f"{__package__}.kinds.{system.__module__.rpartition('.')[2]}"
+    if SYSTEMS.is_own(system) and find_spec(written):
+        import_module(written)
     if kind not in _systems:
         _systems[kind] = plain_system_table(system)
     return _systems[kind]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..running.auditing import AuditRow
     from ..running.plan import Plan
     from ..running.runs import Run
+    from ..systems.base import System
 
 
 def run(
@@ -64,6 +65,7 @@ def run(
     place = Place.asked_for(out, no_out, described, case.stem if case else DEFAULT_NAME)
     introduce(described.plan, described.steps, title=str(case or "default case"), store=place)
     progress = False if quiet else None
+    _require_places(plots, page, described.plan.system)
     finish(
         lambda: place.run(described, progress=progress), place=place, plots=plots, data=data, page=page, as_json=as_json
     )
@@ -120,6 +122,7 @@ def resume(
         introduce(stopped.plan, total, title=f"resuming {path}", store=path, made=stopped.made)
         if stopped.made == total:
             print_message("every step is made: --t-end or --steps extends the run")
+        _require_places(plots, page, stopped.plan.system)
         finish(
             lambda: stopped.go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway, control=control),
             place=Place(path), plots=plots, data=data, page=page, as_json=as_json,
@@ -145,7 +148,6 @@ def finish(
     execute: Callable[[], Run], *, place: Place, plots: Path | None, data: bool, page: Path | None, as_json: bool
 ) -> None:
     """Execute, then show what came out, also of a run that failed or was stopped."""
-    _require_places(plots, page)
     stopped: StepFailure | Interrupted | None = None
     try:
         made: Run | None = execute()
@@ -174,15 +176,17 @@ def finish(
         print_message(f"stored in {place}", style="dim")
 
 
-def _require_places(plots: Path | None, page: Path | None) -> None:
-    """Find out before the run whether pictures and page can be written."""
+def _require_places(plots: Path | None, page: Path | None, system: System) -> None:
+    """Find out before the run whether pictures and page can be made and written."""
     if plots is not None:
         from .pictures import make_folder
 
         make_folder(plots)
     if page is not None:
         from ..output.files import require_writable
+        from ..output.showing import scene_of
 
+        scene_of(system, where="--page")
         require_writable(page)
 
 

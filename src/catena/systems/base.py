@@ -20,7 +20,7 @@ from ..kernels.marks import Numbers, Parameters
 from ..kernels.views import View
 from ..registry import Registry
 from ..text.markup import html_table
-from ..text.plain import Json
+from ..text.plain import Json, clipped
 
 if TYPE_CHECKING:
     import xarray
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Samples: TypeAlias = "Mapping[str, Array] | xarray.Dataset"  # arrays along `time`, by name
 SHOWN = 12  # numbers of a field that a repr writes out
+LONGEST_REPR = 200  # characters of a system that has no words of its own
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,10 @@ class System(ABC):
     def in_words(self) -> str:
         """What moves, as the heading of a page says it."""
         return self.title
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.describe().items() if name != "kind")
+        return clipped(f"{self.kind}({given})", LONGEST_REPR)
 
     def _repr_html_(self) -> str:
         """What moves, what it keeps, and how it is stepped by default; nothing is computed for it."""
