@@ -58,20 +58,21 @@ def make_start(linkage: Linkage, given: Given) -> State:
     """A state that fits the joints; see `Linkage.start`."""
     n = linkage.count
     q, nothing = orientations(given.orientation, n), np.zeros((n, 3))
-    masses = np.array([[body.mass] for body in linkage.bodies])
-    tensors = [body.tensor for body in linkage.bodies]
+    masses, tensors = np.array([[body.mass] for body in linkage.bodies]), [body.tensor for body in linkage.bodies]
     turning = {"velocity": given.angular_velocity, "momentum": given.angular_momentum}
     y = start_momenta(n, lambda w: rotations.apply(tensors, w), prefix="angular_", **turning)
     p = start_momenta(n, lambda v: masses * v, velocity=given.velocity, momentum=given.momentum)
-    still = {"position": nothing, "orientation": q, "momentum": nothing}
-    spun = State({**still, "angular_momentum": nothing if y is None else y}, finite_number(given.time, "start.time"))
-    motion = velocities_of_momenta(linkage, spun)
-    if given.angular_velocity is not None:  # no momentum tells a spin of lines and points, but what it moves does
-        motion = motion + _thin_spins(linkage, q, np.asarray(given.angular_velocity, dtype=float))
-    r, v = carried(linkage, q, motion.reshape(n, 2, 3)[:, 1], (nothing, nothing), {})
-    r = r if given.position is None else start_array(given.position, (n, 3), "position")
-    made = State({**spun.fields, "position": r, "momentum": masses * v if p is None else p}, spun.time)
-    return checked_start(linkage, made, project=given.project)
+    r = None if given.position is None else start_array(given.position, (n, 3), "position")
+    y = nothing if y is None else y
+    if r is None or p is None:
+        spun = State({"orientation": q, "momentum": nothing, "angular_momentum": y})
+        motion = velocities_of_momenta(linkage, spun)
+        if given.angular_velocity is not None:  # no momentum tells a spin of lines and points, but what it moves does
+            motion = motion + _thin_spins(linkage, q, np.asarray(given.angular_velocity, dtype=float))
+        places, v = carried(linkage, q, motion.reshape(n, 2, 3)[:, 1], (nothing, nothing), {})
+        r, p = places if r is None else r, masses * v if p is None else p
+    fields = {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}
+    return checked_start(linkage, State(fields, finite_number(given.time, "start.time")), project=given.project)
 
 
 def _thin_spins(linkage: Linkage, orientation: Array, angular_velocity: Array) -> Array:
