@@ -16,6 +16,7 @@ from ....errors import InputError, unknown_word
 from ....geometry import rotations
 from ...base import Array
 from ...body import Body
+from ...numbers import finite_number
 from ..joint_forces import Torsion
 from ..joints import GROUND, Joint, Planar, Prismatic, Revolute
 from .document import Document, Inertial, Link, UrdfJoint, read_document
@@ -85,26 +86,24 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
     """
     document = read_document(path)
     start, here = _checked_angles(document, angles or {}), (np.zeros(3), np.eye(3))
-    order = _outward(document)
-    ground = _Group(document.links[_root(document)], here, GROUND, [])
-    home: dict[str, tuple[_Group, Pose]] = {ground.link.name: (ground, here)}
+    root, order = _outward(document)
+    home: dict[str, tuple[_Group, Pose]] = {root: (_Group(document.links[root], here, GROUND, []), here)}
     groups: list[_Group] = []
     movers: list[Mover] = []
     for joint in order:
         parent, inside = home[joint.parent]
-        frame = _then(inside, (joint.origin, joint.turn))
+        group, frame = parent, _then(inside, (joint.origin, joint.turn))
         link = document.links[joint.child]
-        if joint.kind == "fixed":
-            home[joint.child] = (parent, frame)
-            _weld(parent, link, frame)
-            continue
-        moved = _then(_then(parent.pose, frame), _motion(joint, start.get(joint.name, 0.0)))
-        group = _Group(link, moved, len(groups), [])
-        groups.append(group)
-        _weld(group, link, here)
-        home[joint.child] = (group, here)
-        if joint.kind != "floating":
-            movers.append((joint, parent, group, frame))
+        if joint.kind != "fixed":
+            moved = _then(_then(parent.pose, frame), _motion(joint, start.get(joint.name, 0.0)))
+            group = _Group(link, moved, len(groups), [])
+            groups.append(group)
+            if joint.kind != "floating":
+                movers.append((joint, parent, group, frame))
+            frame = here
+        home[joint.child] = group, frame
+        if link.inertial is not None and link.inertial.mass > 0.0:
+            group.parts.append((link.inertial, frame))
     if not groups:
         raise InputError("no link of this robot can move", where=document.path, do="give it a joint that is not fixed")
     bodies = [_body(group) for group in groups]
@@ -127,19 +126,8 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
     )
 
 
-def _root(document: Document) -> str:
-    children = {joint.child for joint in document.joints.values()}
-    roots = [name for name in document.links if name not in children]
-    if len(roots) != 1:
-        found = ", ".join(map(repr, roots[:4])) or "none: the joints go round in a circle"
-        raise InputError(
-            f"links that are nobody's child: {found}", where=document.path, do="a tree has exactly one, its root"
-        )
-    return roots[0]
-
-
-def _outward(document: Document) -> list[UrdfJoint]:
-    """The joints, parents first; what is not a tree is refused."""
+def _outward(document: Document) -> tuple[str, list[UrdfJoint]]:
+    """The root, and the joints, parents first; what is not a tree is refused."""
     by_parent: dict[str, list[UrdfJoint]] = {}
     owner: dict[str, str] = {}
     for joint in document.joints.values():
@@ -153,28 +141,29 @@ def _outward(document: Document) -> list[UrdfJoint]:
         by_parent.setdefault(joint.parent, []).append(joint)
     if not document.links:
         raise InputError("the file has no link", where=document.path, do="give a URDF file with links")
+    roots = [name for name in document.links if name not in owner]
+    if len(roots) != 1:
+        wrong = ", ".join(map(repr, roots[:4])) or "none: the joints go round in a circle"
+        do = "a tree has exactly one, its root"
+        raise InputError(f"links that are nobody's child: {wrong}", where=document.path, do=do)
     order: list[UrdfJoint] = []
-    waiting = [_root(document)]
+    waiting = list(roots)
     while waiting:
-        here = by_parent.get(waiting.pop(0), [])
+        here = by_parent.pop(waiting.pop(0), [])
         order += here
         waiting += [joint.child for joint in here]
-    reached = {joint.name for joint in order}
-    for joint in document.joints.values():
-        if joint.name not in reached:
-            wrong = f"joint {joint.name!r} is part of a circle that the root does not reach"
-            raise InputError(wrong, where=joint.place, do="cut the circle: only trees can be imported")
-    return order
+    for joint in (joint for joints in by_parent.values() for joint in joints):
+        wrong = f"joint {joint.name!r} is part of a circle that the root does not reach"
+        raise InputError(wrong, where=joint.place, do="cut the circle: only trees can be imported")
+    return roots[0], order
 
 
 def _checked_angles(document: Document, angles: Mapping[str, float]) -> dict[str, float]:
     movable = [j.name for j in document.joints.values() if j.kind in ("revolute", "continuous", "prismatic")]
-    for name, value in angles.items():
+    for name in angles:
         if name not in movable:
             raise unknown_word(f"there is no revolute or prismatic joint {name!r}", name, movable, "read_urdf.angles")
-        if not np.isfinite(value):
-            raise InputError(f"the angle of {name!r} is {value!r}", where="read_urdf.angles", do="give a finite number")
-    return {name: float(value) for name, value in angles.items()}
+    return {name: finite_number(value, f"read_urdf.angles.{name}") for name, value in angles.items()}
 
 
 def _then(first: Pose, second: Pose) -> Pose:
@@ -187,11 +176,6 @@ def _motion(joint: UrdfJoint, value: float) -> Pose:
         return value * joint.axis, np.eye(3)
     half = 0.5 * value
     return np.zeros(3), rotations.to_matrix(np.array([np.cos(half), *(np.sin(half) * joint.axis)]))
-
-
-def _weld(group: _Group, link: Link, pose: Pose) -> None:
-    if link.inertial is not None and link.inertial.mass > 0.0:
-        group.parts.append((link.inertial, pose))
 
 
 def _body(group: _Group) -> tuple[Body, Array]:
@@ -208,9 +192,8 @@ def _body(group: _Group) -> tuple[Body, Array]:
     try:
         return Body.from_inertia(float(masses.sum()), 0.5 * (tensor + tensor.T)), center
     except InputError as trouble:
-        raise InputError(
-            f"link {group.link.name!r}: {trouble.wrong}", where=group.parts[0][0].place, do=trouble.do
-        ) from None
+        wrong = f"link {group.link.name!r}: {trouble.wrong}"
+        raise InputError(wrong, where=group.parts[0][0].place, do=trouble.do) from None
 
 
 def _joint_of(mover: Mover, centers: list[Array]) -> Joint:
