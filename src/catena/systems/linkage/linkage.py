@@ -297,7 +297,7 @@ class Linkage(System):
         return state
 
     def check_start(self, state: State) -> None:
-        starts.check_position(self, state)
+        starts.Fit(self, state).require(state)
         if self.forces and any(map(is_thin, self.bodies)):
             from ...analysis.linkage_reactions import applied_forces
 
@@ -336,7 +336,7 @@ class Linkage(System):
 
     def maxwell(self, state: State, temperature: float, *, seed: int = 0, member: int = 0) -> State:
         drawn = super().maxwell(state, temperature, seed=seed, member=member)
-        return starts.with_fitting_velocity(self, drawn)
+        return starts.Fit(self, drawn).moving(drawn)  # noise of the masses becomes noise of the joints
 
     maxwell.__doc__ = System.maxwell.__doc__
 

@@ -66,9 +66,8 @@ class Motor(OnAngle):
 
     @property
     def signals(self) -> tuple[InTime, ...]:
-        if self.controlled:
-            return (0.0,)
-        return (in_time(self.target if self.torque is None else self.torque, "Motor"),)
+        given = self.target if self.torque is None else self.torque
+        return (0.0 if given is None else in_time(given, "Motor"),)
 
     @property
     def controlled(self) -> bool:

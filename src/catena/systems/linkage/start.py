@@ -336,7 +336,7 @@ class Fit:
         return None if (np.abs(phi) <= MEETING * self.sizes).all() else phi
 
     def require(self, state: State) -> None:
-        """InputError if the state is farther off."""
+        """InputError if the state is farther off. Its velocities may be those of a step that holds positions only."""
         phi = self.gap(state)
         if phi is not None:
             number, word, off = _worst(self.linkage, phi)
@@ -410,16 +410,6 @@ def projected(linkage: Linkage, state: State, *, shifts: Array) -> State:
     """
     fit = Fit(linkage, state, shifts)
     return fit.moving(fit.placed(state))
-
-
-def with_fitting_velocity(linkage: Linkage, state: State) -> State:
-    """The state with the velocities nearest in kinetic energy that fit the joints: noise of the masses becomes noise of the joints."""
-    return Fit(linkage, state).moving(state)
-
-
-def check_position(linkage: Linkage, state: State) -> None:
-    """InputError if the bodies are not where the joints hold them. Velocities may be those of a step that holds positions only."""
-    Fit(linkage, state).require(state)
 
 
 def require_closed(linkage: Linkage, state: State) -> None:
