@@ -23,7 +23,7 @@ import catena as ct
 import harness
 from catena import methods
 from catena.engine.pairing import methods_for
-from catena.methods.base import METHODS, Method, method_from, register, registered
+from catena.methods.base import METHODS, Method, Stepper, method_from, register, registered
 from catena.registry import _all_plugins
 from harness import each, problem
 from processes import run_python
@@ -39,6 +39,13 @@ def test_a_switch_is_true_or_false(kind: type[Method]) -> None:
     for switch in [field.name for field in fields(kind) if field.type == "bool"]:
         with pytest.raises(ct.InputError, match=f"{switch} = 'no'"):
             replace(kind.examples()[0], **{switch: "no"})
+
+
+@pytest.mark.parametrize("table", [np.zeros(3), np.zeros((1, 3), dtype=int), [[1.0, 2.0]]])
+def test_a_table_that_does_not_compile_is_refused(table: object) -> None:
+    """Plain Python reads tab[0] of a list of numbers; compiled, it is a row."""
+    with pytest.raises(ct.InputError, match="tab has shape"):
+        Stepper(lambda z, e, dt, par, tab, work, carry: 0, table, 0, 0)  # type: ignore[arg-type]
 
 
 # Complete ---------------------------------------------------------------------------------------------------------

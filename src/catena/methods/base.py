@@ -126,7 +126,7 @@ class SideBySide:
 class Stepper:
     """A method fitted to a view: its `step` kernel, its coefficients and how much memory it wants.
 
-    A `carry` of zeros means that nothing is known from earlier steps. `parameters` are tables that the kernels of the system
+    `tab` has rows and columns. A `carry` of zeros means that nothing is known from earlier steps. `parameters` are tables that the kernels of the system
     reach as `par.<name>`, such as those of the rotor inside a drift; `scratch` holds what stands there and is written into: each
     driver has a copy of it. `packed` asks the compiler to pack straight-line code into vector instructions; the bits are the same. Where
     kernels are written from the field of the system, `recorded` does it: (stepper, field for a given math module, par, dimension) ->
@@ -157,6 +157,13 @@ class Stepper:
     in_sweeps: bool = False
     of_body: Kernel | None = None
     side_by_side: SideBySide | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.tab, np.ndarray) and self.tab.ndim == 2 and self.tab.dtype == float):
+            raise InputError(
+                f"tab has shape {np.shape(self.tab)}, or is not of floats", where="Stepper.tab",
+                do="give an array of rows and columns, np.array([[1.0, 0.5]]); kernels read tab[i, j]",
+            )  # fmt: skip
 
     @property
     def account_width(self) -> int:
