@@ -215,7 +215,7 @@ class EnergyMomentum(Method):
 
     Order 2, symmetric, not symplectic. Keeps energy, momentum and the joints to round-off at any step that converges, however
     long the run. `level="both"` holds the joints' positions and velocities at every node; `level="position"` is the published
-    scheme, which holds positions only: it is faster and as accurate over short times, but its velocities stop to fit the
+    scheme, which holds positions only: it is faster and as accurate over short times, but its velocities no longer fit the
     joints in long runs. Choose it where nothing may drift; prefer `Gauss` for short accurate runs. `Composition` raises
     the order.
 
