@@ -28,7 +28,7 @@ FORMATS = ("png", "pdf")
 def plot(
     path: StoredRun,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which pictures; all that suit the run if none.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which pictures; by default all that suit the run.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where they go.")] = Path(),
     data: Data = False,

@@ -70,7 +70,7 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where pictures and numbers go.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A shorter version, to try it.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A shorter version, for a first look.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Compute a published table or figure again and compare the numbers."""

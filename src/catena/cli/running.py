@@ -73,10 +73,13 @@ def run(
 
 def resume(
     path: StoredRun,
-    t_end: Annotated[float | None, typer.Option("--t-end", help="Total time of the end, to extend the run.")] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Total number of steps, to extend the run.")] = None,
+    t_end: Annotated[float | None, typer.Option("--t-end", help="Time at which the extended run ends.")] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Number of steps of the extended run in all.")] = None,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Also if another program computed it; the store says from which step.")
+        bool,
+        typer.Option(
+            "--anyway", help="Go on even if another program computed what there is; the store says from which step on."
+        ),
     ] = False,
     control: Annotated[
         str | None,

@@ -18,7 +18,7 @@ def view(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading; by default the name of the run.")] = None,
     frames: Annotated[
-        int | None, typer.Option("--frames", help="Most samples that are shown, 2000 by default.")
+        int | None, typer.Option("--frames", help="Largest number of samples that are shown; 2000 by default.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
