@@ -224,6 +224,13 @@ class TestEnergyParts:
         assert [text.get_text() for text in ax.get_legend().get_texts()][1] == f"potential, from {1.5 * height[0]:.7g}"
 
 
+def test_a_component_that_does_not_change_has_no_spectrum(top):
+    """The axial momentum of a symmetric top: its rounding took half of the picture."""
+    lines = top.plot.spectrum().lines
+    assert [line.get_label() for line in lines] == ["x", "y"]
+    assert lines[1].get_color() == top.plot.angular_momentum()[0].lines[1].get_color()
+
+
 def test_pictures_suit_the_system(free, top, plain_top, oscillator):
     body = ("columns", "angular_momentum", "energy_parts", "spectrum")
     both = ("energy", "invariants")

@@ -46,6 +46,7 @@ POINTS = 20_000  # of a curve, alike
 SNAPSHOTS = 5
 FLAT = 0.6  # height over width from which snapshots stand side by side
 EPS = float(np.finfo(float).eps)
+ROUNDING = 64.0 * EPS  # changes of a field, over its largest value, that are none
 DEEPEST = EPS**2  # of a spectrum, over its largest: below it is the rounding of what moves most
 ENERGY_CHANGE = "energy less its start"
 
@@ -182,12 +183,16 @@ class ManyBodyPictures(JointPictures, PullPictures):
             density, of = density.isel(body=body), f" of body {body % count}"
         columns = density.values.reshape(density.sizes["frequency"], -1)[1:]
         series = self.run.data[name].isel(body=body) if of else self.run.data[name]
-        if not np.ptp(series.values, axis=0).any():
+        moved = np.ptp(series.values, axis=0).reshape(-1)
+        if not moved.any():
             raise InputError(f"{name}{of} does not change", where="plot.spectrum", do="name something that does")
         letters: Sequence[str] = {3: "xyz", 4: "wxyz"}.get(columns.shape[1], [name.replace("_", " ")])
         labels: Sequence[str] = self._scene.labels.get(name, tuple(letters))
         with drawing(ax) as ax:
+            shown = moved > ROUNDING * np.abs(series.values).max()  # the rest is rounding, tens of decades below
             for k, label in enumerate(labels):
+                if shown.any() and not shown[k]:
+                    continue
                 ax.plot(density.frequency.values[1:], columns[:, k], label=label, **line_style(k) | {"linewidth": 0.8})
             ax.set_yscale("log", nonpositive="mask")
             low, high = ax.get_ylim()
