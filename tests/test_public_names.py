@@ -22,7 +22,7 @@ HEAVY = ("sympy", "xarray", "zarr", "matplotlib", "pydantic", "numba", "scipy", 
 # A module may import those of its own layer and of the layers before it; systems and methods share one, but do
 # not know each other, and neither do engine and store.
 LAYERS = (
-    ("errors", "log", "memory", "registry", "text", "version"),
+    ("arrays", "errors", "log", "memory", "registry", "text", "version"),
     ("disk_cache",),
     ("kernels", "expressions"),
     ("geometry",),

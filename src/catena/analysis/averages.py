@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..errors import InputError
 from ..running.auditing import means_of
 from ..running.auditing.means import autocovariance
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from ..running.runs import Run
 
-Array = NDArray[np.float64]
 BINS = 50
 SEGMENTS = 20  # of a run, whose autocorrelations are compared
 AT_ONCE = 2**22  # samples times bins that are looked at together

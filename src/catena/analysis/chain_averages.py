@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..errors import InputError
 from ..running.auditing import means_of
 from ..running.auditing.drift import block_means
@@ -20,7 +21,6 @@ from .averages import Average
 if TYPE_CHECKING:
     import xarray
 
-Array = NDArray[np.float64]
 BLOCKS = 20
 CLEAR = 5.0  # errors above zero: correlations below that tell nothing of their logarithm
 LEAST_BONDS = 2

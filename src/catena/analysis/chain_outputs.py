@@ -14,7 +14,7 @@ from ..engine import cache, collector, headers
 from ..engine.plain_python import interpreted
 from ..errors import InputError
 from ..kernels.marks import Filling, Kernel, Numbers, Slot
-from ..systems.base import State
+from ..systems.base import Array, State
 from ..systems.chain import forces as chain_forces
 from ..systems.chain.chain import DIRECTOR, Chain
 from ..systems.chain.distant import distant_fills
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ..running.runs import Run
     from .averages import Average
 
-Array = NDArray[np.float64]
 SAMPLES = 4096  # looked at together: memory stays flat
 WORTH_COMPILING = 10**5  # pairs of particles; fewer are faster as plain Python
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..engine.build import compiled_function
 from ..errors import InputError
 from ..geometry import free_rotation, lagrange_motion
@@ -15,8 +15,6 @@ from ..geometry.lagrange_orbit import Orbit
 from ..geometry.quaternion import multiply_right, to_space
 from ..kernels import elementary as math
 from ..kernels.views import NOT_FINITE, OK
-
-Array = NDArray[np.float64]
 
 
 def free_body_at(moments, z, t0, frame, times, orbit, orientations, momenta):

@@ -6,16 +6,15 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..engine.build import compiled_function
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
 from ..geometry.ribbons import twist_of, writhe_of
 from ..systems.chain.chain import Chain
 from ..systems.numbers import finite_numbers
-
-Array = NDArray[np.float64]
 
 WORTH_COMPILING = 64  # bodies; the pairs of fewer are faster as plain Python
 

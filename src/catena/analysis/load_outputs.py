@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..geometry import rotations
 from ..systems.chain.chain import Chain
 from ..systems.chain.drive_kernels import Now
@@ -14,8 +14,6 @@ from ..systems.chain.ends import Clamped, Displaced, Force, Moved, Torque, Tweez
 
 if TYPE_CHECKING:
     import xarray
-
-Array = NDArray[np.float64]
 
 
 class Doing(NamedTuple):

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..engine.folding import first_settled
 from ..errors import InputError
@@ -14,13 +14,12 @@ from ..expressions import parse
 from ..expressions.values import values_along
 from ..kernels.declarations import Field
 from ..running.ensembles.reductions import names_in_rows
-from ..systems.base import Samples, System
+from ..systems.base import Array, Samples, System
 from ..systems.numbers import finite_number
 
 if TYPE_CHECKING:
     from ..running.runs import Run
 
-Array = NDArray[np.float64]
 IN_ROW, IN_PAR = re.compile(r"row\[(\d+)\]"), re.compile(r"par\.(\w+)\[(\d+)\]")
 LEAST_SAMPLES = 20
 

@@ -25,7 +25,7 @@ from ..kernels.declarations import Field
 from ..methods.base import Method
 from ..running.ensembles import Ensemble
 from ..running.runs import Run
-from ..systems.base import Samples, System
+from ..systems.base import Array, Samples, System
 from ..systems.numbers import finite_number
 from .averages import BINS, edges_for, require_some
 from .quantities import at_samples, first_sample
@@ -33,7 +33,6 @@ from .quantities import at_samples, first_sample
 if TYPE_CHECKING:
     import xarray
 
-Array = NDArray[np.float64]
 COORDINATE = "x"
 BLOCKS = 10  # one of which is left out for the errors
 MOST_STEPS = 100

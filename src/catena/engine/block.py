@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Array, Integers
 from ..kernels.marks import Numbers
 from ..kernels.views import NOT_FINITE, OK, View
 from ..methods.base import Stepper
@@ -21,9 +22,6 @@ from .arrays import Arrays
 from .build import Program
 from .driver import LARGEST, Driver
 from .looks import unseen
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Paired(Protocol):

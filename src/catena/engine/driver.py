@@ -6,16 +6,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..kernels.views import BUFFER_FULL, NOT_FINITE, OK, crossing_count
 from .arrays import LOCKED
 from .build import Program, empty_marks
 from .faults import located, out_of_bounds, written_into_parameter
 from .guarded import Guarded
 from .looks import unseen
-
-Array = NDArray[np.float64]
 
 CROSSING_ROWS = 1024
 LARGEST = 1e300  # of a state that is recorded

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..methods.base import LINE, begun_at_a_line
 
-Array = NDArray[np.float64]
 GUARD = float.fromhex("0x1.5afe5afe5afep-900")  # no step computes it
 UNTOUCHED = np.full(2 * LINE, GUARD).tobytes()
 

@@ -16,15 +16,13 @@ from ..errors import CapabilityError
 from ..kernels.marks import Numbers
 from ..kernels.views import OK
 from ..methods.base import Method
-from ..systems.base import System
+from ..systems.base import Array, System
 from . import cache, lane_loop
 from .arrays import Arrays
 from .block import Integers, MemberBlock, Members
 from .build import Program, program_parts
 from .pairing import Pairing
 from .plain_lanes import interpreted_on_lanes
-
-Array = NDArray[np.float64]
 
 LANES = 16  # as `lane_types` has them, which imports numba
 DO = 'use layout="members"'

@@ -12,12 +12,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..kernels.marks import apart
 from ..kernels.views import measure
-
-Array = NDArray[np.float64]
 
 STRIDE = 256  # steps, of which one is looked at: what that costs cannot be measured ...
 EARLY = 8  # ... but for the first steps, or short runs would be looked at too seldom: at least 4 looks while k doubles

@@ -9,13 +9,12 @@ from functools import cache
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..kernels.declarations import Begin
 from ..kernels.marks import Kernel
 from .build import compiled_function
 
-Array = NDArray[np.float64]
 Made = TypeVar("Made")
 MANY = 2**21  # numbers; fewer are packed in a moment, and nothing has to be compiled for them
 MOST_THREADS = 8  # memory has no use for more

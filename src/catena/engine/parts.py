@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..errors import CapabilityError
 from ..kernels.marks import Bound, Kernel, Parameters
 from ..kernels.views import OK, join_part, sweep_part
@@ -24,8 +24,6 @@ from .driver import Driver
 from .looks import look_after
 from .pairing import Pairing
 from .plain_python import interpreted
-
-Array = NDArray[np.float64]
 
 
 def sweep_between(z, push, glide, par, begin, end):

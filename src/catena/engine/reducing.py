@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..arrays import Array, Integers
 from ..kernels.marks import Kernel, Numbers
 from . import bounds, cache, collector, headers
 from .arrays import Arrays
 from .headers import array_type, cpu_function
 from .member_loop import of_member
 from .plain_python import interpreted
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ENTRY = "reduce_members"
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..errors import InputError
 from ..kernels.views import NOT_FINITE
 from . import free_rotation, rotations
 from .free_rotation import Orbit
-
-Array = NDArray[np.float64]
 
 
 def free_motion(moments: ArrayLike, y0: ArrayLike, *, q0: ArrayLike, times: ArrayLike) -> tuple[Array, Array]:

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..errors import InputError
 from .rotations import apply
-
-Array = NDArray[np.float64]
 
 EPS = sys.float_info.epsilon
 DIAGONAL = 4.0 * EPS  # off-diagonal elements below this part of the trace are no reason to leave the input axes

@@ -16,12 +16,11 @@ edges pass through each other.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..kernels import elementary as math
 from .vectors import cross, dot, load3, subtract
 
-Array = NDArray[np.float64]
 TURN = 2.0 * math.pi
 
 

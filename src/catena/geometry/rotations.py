@@ -7,9 +7,9 @@ A quaternion q turns body vectors X into space vectors x = R(q) X; R(q) depends 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from ..arrays import Array
 
 
 def multiply(p: ArrayLike, q: ArrayLike) -> Array:

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..errors import InputError
 from ..geometry import rotations
 from .chain_plots import ENERGY_CHANGE, ManyBodyPictures, less_their_starts
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ..running.runs import Run
     from ..systems.top.attitude import Gravity
 
-Array = NDArray[np.float64]
 View = tuple[float, float]
 
 FIELDS = {"orientation", "angular_momentum"}

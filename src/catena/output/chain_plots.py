@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..errors import InputError
 from ..geometry import rotations
 from ..running.units import unit_of
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from ..analysis.statics.modes import Modes
     from ..running.runs import Run
-
-Array = NDArray[np.float64]
 
 MAP_COLUMNS = 2000  # of a space-time map: more cannot be told apart on a page
 POINTS = 20_000  # of a curve, alike

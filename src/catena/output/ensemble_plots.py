@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from ..arrays import Array
     from ..running.ensembles.results import Ensemble
-
-    Array = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 MOST_CURVES = 5  # of members over time

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..running.units import unit_of
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from ..analysis.linkage_outputs import LinkageOutputs
     from ..running.runs import Run
     from ..systems.linkage.linkage import Linkage
-
-Array = NDArray[np.float64]
 
 REACTION_POINTS = 1000  # each takes the solution of a linear system ...
 FEW_POINTS, JOINT_POINTS = (

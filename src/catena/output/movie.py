@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
 from ..running.plan import positive_integer, positive_number
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..running.runs import Run
-
-Array = NDArray[np.float64]
 
 SECONDS, FRAMES_PER_SECOND = 10.0, 30
 WIDTH, HEIGHT, DOTS_PER_INCH = 6.4, 4.8, 100  # 640 x 480: an even number of dots, as the coding of films wants it

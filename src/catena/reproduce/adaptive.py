@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..methods.runge_kutta.implicit import Gauss
 from ..methods.splitting.partitioned import StormerVerlet
 from ..output.style import legend_above, line_style, log_error_axis
@@ -24,7 +24,6 @@ NAME = "adaptive"
 ABOUT = "adaptive Runge-Kutta (ode45) beside symplectic methods: energy of a Kepler orbit [dormand1980]"
 SOURCE = ("A thesis on chains of rigid bodies", "its remark on adaptive methods (ode45)")
 
-Array = NDArray[np.float64]
 ORBITS, QUICK_ORBITS = 400, 100
 TOLERANCES = (1e-3, 1e-6, 1e-9)  # relative; absolute a thousandth of it, as is the default of ode45
 STEPS_PER_ORBIT = 150  # some thousand evaluations of Gauss(3): as much work as the pair at 1e-6

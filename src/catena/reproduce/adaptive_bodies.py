@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..geometry import rotations
 from ..methods.rotors.rotations import SymmetricRotation
 from ..methods.splitting.splitting import Splitting
@@ -33,7 +34,6 @@ NAME = "adaptive-bodies"
 ABOUT = "adaptive Runge-Kutta (ode45) on a rigid body and on a chain, beside splittings [dormand1980]"
 SOURCE = ("A thesis on chains of rigid bodies", "its remark on adaptive methods (ode45), on a body and a chain")
 
-Array = NDArray[np.float64]
 TOLERANCE = 1e-6  # relative; absolute a thousandth of it, as is the default of ode45
 BODY_END, BODY_DT, CHAIN_END, CHAIN_DT = 400.0, 0.1, 100.0, 0.025
 QUICK_PART = 0.1

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..errors import CatenaWarning
 from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import MARKERS, legend_above, line_style, plain_log_axis
@@ -37,7 +38,6 @@ ABOUT = (
 )
 SOURCE = ("A thesis on chains of rigid bodies", "figures 3.7 to 3.9")
 
-Array = NDArray[np.float64]
 METHOD, DT = Gauss(2), 0.01
 RADIUS, THICKNESS, WELL, PULL = 0.05, 0.005, 1e-6, 0.03  # as printed, with sigma = 1
 SPACING = 2.0 ** (1 / 6)  # of two points at rest: spacing, mass, velocities and numbers of bodies are not printed

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import CatenaWarning
 from ..methods.base import Method
@@ -36,7 +35,6 @@ NAME = "chain-energy"
 ABOUT = "the printed chain, pulled at one end and clamped at both: energy of seven methods over time, and its order"
 SOURCE = ("A thesis on chains of rigid bodies", "figures 3.5 and 3.6")
 
-Array = NDArray[np.float64]
 METHODS: tuple[Method, ...] = (
     EulerA(), StormerVerlet(), ImplicitMidpoint(), Gauss(2), Gauss(3), Splitting(4), RK4(),
 )  # fmt: skip

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.step_measures import StepMap, tangent_everywhere, tangent_of
+from ..arrays import Array
 from ..engine.build import build
 from ..methods.base import Method
 from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint, SunGeng
@@ -30,7 +30,6 @@ NAME = "constraint"
 ABOUT = "unit quaternions along a chain: constraint error over the step, and symplecticity, in two forms and with projections"
 SOURCE = ("A thesis on chains of rigid bodies", "figure 3.3")
 
-Array = NDArray[np.float64]
 Treatment = Callable[[Array, int], None]
 
 METHODS: tuple[Method, ...] = (

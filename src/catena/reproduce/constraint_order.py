@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..methods.runge_kutta.tableaux import gauss
 from ..output.style import MARKERS, line_style, plain_log_axis
 from ..problems.chains import helix_chain
@@ -31,7 +32,6 @@ ABOUT = (
 )
 SOURCE = ("A thesis on chains of rigid bodies", "figure 3.3 and equations 3.37 to 3.39")
 
-Array = NDArray[np.float64]
 DTS, QUICK_DTS = (0.02, 0.01, 0.005), (0.02, 0.01)
 T_END = 0.2
 PULL, AMP = (3.0, 0.0, 0.0), 0.5

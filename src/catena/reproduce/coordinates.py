@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..geometry import rotations
 from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import MARKERS, legend_above, line_style
 from ..problems.tops import symmetric_top
-from ..systems.base import State, System
+from ..systems.base import Array, State, System
 from .report import Folder, Report, Row, compared, power, small
 from .stepping import driver_of, followed
 
@@ -27,7 +27,6 @@ NAME = "coordinates"
 ABOUT = "matrices, quaternions and Euler angles: operations of a product, digits lost in many, jumps near the pole"
 SOURCE = ("A thesis on chains of rigid bodies", "section 3.2.4 on coordinates; a footnote of [vilmart2015]")
 
-Array = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
 COUNTS, QUICK_COUNTS = (100, 1_000, 10_000, 100_000), (100, 1_000, 10_000)
 ROTATIONS = 24  # equal turns about as many axes

@@ -14,12 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..geometry import rotations
 from ..problems.linkages import hanging_chain
 
-Array = NDArray[np.float64]
 Numbers = np.ndarray  # of doubles, or complex where it is differentiated
 
 ALONG = 1e-30  # imaginary step of the derivative: exact, because all is polynomial or rational

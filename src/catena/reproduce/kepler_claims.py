@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..methods.base import Method
 from ..methods.runge_kutta.implicit import Gauss
 from ..methods.runge_kutta.runge_kutta import ExplicitEuler
@@ -26,7 +27,6 @@ NAME = "kepler-claims"
 ABOUT = "Kepler problem: errors of position, ellipse and energy; is Euler A more accurate with 100 times the step?"
 SOURCE = ("A thesis on chains of rigid bodies", "section 2.3, figures 2.6 to 2.9")
 
-Array = NDArray[np.float64]
 ECCENTRICITY = 0.6
 SEMI_MINOR = float(np.sqrt(1 - ECCENTRICITY**2))
 T_END = 200.0

@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..methods.base import Method
 from ..methods.rotors.rotations import SymmetricRotation, ThreeRotations
 from ..methods.splitting.partitioned import StormerVerlet
 from ..output.style import MARKERS, legend_above, line_style, plain_log_axis
 from ..problems.classic import henon_heiles
-from ..systems.base import State, System
+from ..systems.base import Array, State, System
 from ..systems.body import Body
 from ..systems.free_body import FreeBody
 from .report import Folder, Report, Row, compared, power
@@ -34,7 +34,6 @@ NAME = "modified-energy"
 ABOUT = "first terms of the modified energy of Stormer-Verlet and of splittings of a free body: kept to order 4 where H is to order 2"
 SOURCE = ("A thesis on chains of rigid bodies", "its remarks on modified Hamiltonians")
 
-Array = NDArray[np.float64]
 MOMENTS, MOMENTUM = (0.6, 0.9, 1.3), (0.7, -0.5, 0.9)
 T_END, QUICK_END = 20.0, 5.0
 DTS, QUICK_DTS = (0.2, 0.1, 0.05), (0.2, 0.1)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.least_squares import least_squares
 from ..engine.build import build
@@ -21,7 +20,7 @@ from ..geometry import rotations
 from ..methods.conserving.energy_momentum import EnergyMomentum
 from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import legend_above, line_style
-from ..systems.base import State
+from ..systems.base import Array, State
 from ..systems.body import Body
 from ..systems.linkage import start as linkage_start
 from ..systems.linkage.joint_forces import Torsion
@@ -36,7 +35,6 @@ NAME = "molecules"
 ABOUT = "butane, a peptide of ten residues and cyclohexane as linked rigid groups, each beside a second computation [kneller1994]"
 SOURCE = ("Kneller and Hinsen [kneller1994]", "its equations, on three molecules of our choice")
 
-Array = NDArray[np.float64]
 BOND, ANGLE = 1.53, math.acos(-1.0 / 3.0)  # angstrom; tetrahedral
 FREE = (0.0, 0.0, 0.0)
 # Torsion of butane, sum of c_n cos(psi)^n with psi = 0 in the trans form, kJ/mol; times 100 it is in amu angstrom^2 / ps^2.

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..methods.base import Method
 from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint, SunGeng
 from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
@@ -26,7 +27,6 @@ NAME = "projection"
 ABOUT = "canonical chain projected onto its constraints after each step: symplectic structure, angular momentum, energy"
 SOURCE = ("A thesis on chains of rigid bodies", "section 3.4: projection, on the canonical equations")
 
-Array = NDArray[np.float64]
 METHODS: tuple[Method, ...] = (EulerA(), EulerB(), StormerVerlet(), ImplicitMidpoint(), SunGeng(), Gauss(2), Gauss(3))
 QUICK: tuple[Method, ...] = (EulerA(), Gauss(2))
 # Symplectic defect of one projected step of 0.04, two bodies; the others keep it. A separate program, two digits.

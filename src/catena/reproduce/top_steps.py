@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..geometry import rotations
 from ..methods.base import Method
@@ -22,7 +21,7 @@ from ..methods.runge_kutta.implicit import Gauss
 from ..methods.runge_kutta.runge_kutta import RK4
 from ..output.style import legend_above, line_style
 from ..problems.tops import symmetric_top
-from ..systems.base import State
+from ..systems.base import Array, State
 from ..systems.top.top import Top
 from .report import Folder, Report, Row, compared, small
 from .stepping import driver_of, followed
@@ -34,7 +33,6 @@ NAME = "top-steps"
 ABOUT = "heavy symmetric top at the printed step: projection, QUAT-EM and RATTLE over time, and their errors"
 SOURCE = ("A thesis on chains of rigid bodies", "figures 2.14, 2.15 and 2.18, at the printed step")
 
-Array = NDArray[np.float64]
 DT = 0.005  # as printed
 T_END, QUICK_END, ERROR_AT = 4.0, 1.0, 1.0
 EXACT_METHOD, EXACT_PARTS = Gauss(4), 2  # steps of it in one of 0.005; its error is 3e-12

@@ -20,8 +20,8 @@ from math import inf, log2, pi
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..errors import CapabilityError, CatenaWarning, InputError, StepFailure
 from ..text.named_rows import NamedRows
 from ..text.plain import Json
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .plan import Plan
     from .runs import Run
 
-Array = NDArray[np.float64]
 Regime = Literal["asymptotic", "tolerance", "unchecked", "pre-asymptotic", "separated", "round-off"]
 
 ORDER_WITHIN = 0.5  # of the declared order the measured one is believed

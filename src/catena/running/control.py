@@ -10,16 +10,15 @@ from functools import cached_property
 from importlib import import_module
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..engine.build import Program
 from ..engine.driver import Driver
 from ..errors import CatenaWarning, InputError, StoreError
 from ..store.checking import table, text, whole
-from ..systems.base import State, System
+from ..systems.base import Array, State, System
 from ..text.plain import Json
 
-Array = NDArray[np.float64]
 LARGEST_MEMORY = 2**20  # numbers
 
 

@@ -14,17 +14,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..engine.driver import Driver
 from ..kernels.views import OK
-from ..systems.base import Invariant, State
+from ..systems.base import Array, Invariant, State
 
 if TYPE_CHECKING:
     from ..engine.build import Program
     from .runs import Run
-
-Array = NDArray[np.float64]
 
 COST = 20  # the probe makes one step where the run makes so many
 FEWEST = 8  # steps with the step of the run: fewer may meet a moment at which the error happens to vanish

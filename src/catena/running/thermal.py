@@ -13,11 +13,10 @@ from ..engine.folding import first_settled
 from ..engine.pairing import Pairing
 from ..errors import InputError
 from ..kernels.declarations import Inertia
-from ..systems.base import Samples, System
+from ..systems.base import Array, Samples, System
 from ..systems.laws import Law
 from .auditing import Canonical, Point, Series, judge_runs, means_of_members
 
-Array = NDArray[np.float64]
 AT_ONCE = 2**20  # numbers of the states that are looked at together
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Array as Array
 from ..errors import CapabilityError
 from ..kernels.declarations import Field as Field
 from ..kernels.declarations import Inertia, cut
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from .sampled import Sampled
     from .scene import Scene
 
-Array = NDArray[np.float64]
 Samples: TypeAlias = "Mapping[str, Array] | xarray.Dataset"  # arrays along `time`, by name
 SHOWN = 12  # numbers of a field that a repr writes out
 LONGEST_REPR = 200  # characters of a system that has no words of its own

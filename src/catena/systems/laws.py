@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ..arrays import Array
+
 States = Mapping[str, Array]  # fields by name, each with the same leading axes
 
 PANELS = 44  # of the quadrature, each half as wide as the one before it

@@ -18,11 +18,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...systems.chain import block_band
 from ...systems.chain.link_mechanics import geometric_blocks, transports
 from .problem import EPS, Balance, StaticProblem, masked
-
-Array = NDArray[np.float64]
 
 MOST_MIXED = 20_000  # bodies: beyond it, the band of wrenches and displacements would take a gigabyte
 HALF_BAND, HALF_BAND_OF_RING = 17, 35  # of wrenches and displacements in turn

@@ -6,11 +6,9 @@ from abc import ABC, abstractmethod
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from .at_rest import Measured, Status
-
-Array = NDArray[np.float64]
 
 MOST_ITERATIONS = 1000  # a chain that is pulled apart slowly may take 500
 MOST_SADDLES = 20

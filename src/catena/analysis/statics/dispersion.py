@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from ...systems.base import State
+from ...systems.base import Array, State
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Force
 from ...systems.chain.link_mechanics import LinkMechanics, geometric_blocks, transports
@@ -32,8 +32,6 @@ from .uniform import link_length, pulled_link, relaxed, resting_links, resting_p
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Array = NDArray[np.float64]
 
 SAME_CELL = 1e-6  # of relative positions and rotations in neighbouring cells
 DEGENERATE = 1e-7  # of the highest frequency: branches that cross

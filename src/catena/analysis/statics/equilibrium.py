@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ...systems.base import State
+from ...systems.base import Array, State
 from ...systems.chain.chain import Chain
 from ...systems.chain.tearing import link_lengths, torn_links
 from ...systems.potentials.pairwise import checked
@@ -24,8 +24,6 @@ from .uniform import link_length, pulled_start, relaxing_step, resting_poses
 
 if TYPE_CHECKING:
     from .equilibrium_path import Limit
-
-Array = NDArray[np.float64]
 
 LENGTHENED = 1.5  # of the longest link at the start: from here on it may be torn
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import InputError
-from ...systems.base import State
+from ...systems.base import Array, State
 from ...systems.chain.chain import Chain
 from ...systems.numbers import finite_number, finite_numbers
 from .equilibrium import Equilibrium, find_equilibrium, state_at
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ...output.page.page import Page
-
-Array = NDArray[np.float64]
 
 FIRST_STEP = 0.004  # of the length of the chain
 LONGEST_STEP = 0.05

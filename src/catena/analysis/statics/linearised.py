@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError
-from ...systems.base import State
+from ...systems.base import Array, State
 from ...systems.linkage.joint_form.form import packed
 from ...systems.linkage.joint_form.motion import BALL, Link
 from ...systems.linkage.linkage import Linkage
 from .linkage_modes import check_rest
 from .linkage_problem import LinkageProblem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

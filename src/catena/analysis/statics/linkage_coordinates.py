@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...systems.linkage.joint_form.layout import Layout
 from ...systems.linkage.joint_form.motion import BALL, SINGLE
-
-Array = NDArray[np.float64]
 
 SMALL = 1e-6  # of the largest part of a motion: what does not belong to it
 SHOWN = 6  # coordinates of a motion, and motions, that are named

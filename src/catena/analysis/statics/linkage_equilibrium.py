@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...systems.base import State
+from ...systems.base import Array, State
 from ...systems.linkage.linkage import Linkage
 from ...systems.potentials.pairwise import checked
 from ...systems.states import checked_start
@@ -16,8 +16,6 @@ from .descent import Descent
 from .linkage_coordinates import describe_motion, listed, simplest
 from .linkage_loads import refuse_fall, with_load
 from .linkage_problem import LinkageBalance, LinkageProblem
-
-Array = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 ROUND_OFFS = 64  # in what can be attained, and in what is zero but for rounding

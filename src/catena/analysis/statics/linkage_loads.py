@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ...arrays import Array
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ...systems.linkage.joint_forces import BetweenPoints, JointForce, Load, OfDistance, OnAngle, Prescribed, Spring
@@ -21,8 +22,6 @@ from ...systems.sampled import depends_on_time
 
 if TYPE_CHECKING:
     from .linkage_problem import LinkageBalance, LinkageProblem
-
-Array = NDArray[np.float64]
 
 COINCIDE = 1e-12  # of the size of the linkage: points that are so near are one
 PARALLEL = 1e-12  # directions that differ by less are one

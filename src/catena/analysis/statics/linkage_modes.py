@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...geometry import rotations
-from ...systems.base import State
+from ...systems.base import Array, State
 from ...systems.linkage.linkage import Linkage
 from ...systems.numbers import whole_number
 from ...systems.states import checked_start
@@ -27,8 +27,6 @@ from .linkage_equilibrium import (
 )
 from .linkage_problem import LinkageBalance, LinkageProblem
 from .modes import Modes
-
-Array = NDArray[np.float64]
 
 EXPECTED = 0.125  # of what counts as rounding: more was not seen against 30 digits, with 2 to 50 bodies
 NOT_AT_REST = 1e-7  # of the forces that act: what may be left of them

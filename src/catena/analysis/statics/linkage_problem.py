@@ -22,7 +22,7 @@ from ...geometry import rotations
 from ...kernels import views
 from ...kernels.marks import Kernel, Slot
 from ...kernels.views import OK
-from ...systems.base import State
+from ...systems.base import Array, State
 from ...systems.linkage import start as starts
 from ...systems.linkage.joint_forces import Damper
 from ...systems.linkage.joint_form import charts, statics
@@ -37,8 +37,6 @@ from ...systems.linkage.linkage import Linkage
 from ..least_squares import node_motions
 from .linkage_coordinates import Coordinate, coordinates_of
 from .linkage_loads import check_forces, load_energy, reach_of_forces, torque_weights, without_direction
-
-Array = NDArray[np.float64]
 
 NOTHING = 1e-12
 PLAIN = 120  # rates up to which the stiffness is found in plain Python: compiling takes longer

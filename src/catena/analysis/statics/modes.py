@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...geometry import rotations
 from ...systems.alike import Alike
-from ...systems.base import State
+from ...systems.base import Array, State
 from ...systems.chain import block_band
 from ...systems.chain.chain import Chain
 from ...systems.numbers import finite_number, finite_numbers, number_of_one, whole_number
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from ...output.style import Panels
     from ...running.runs import Run
     from ...systems.linkage.linkage import Linkage
-
-Array = NDArray[np.float64]
 
 DENSE = 1500  # coordinates up to which all modes are computed
 USUAL = 20  # modes of a longer chain

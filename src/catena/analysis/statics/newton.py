@@ -20,12 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...systems.chain import block_band
 from .at_rest import is_better
 from .poses import Poses
 from .problem import Balance, StaticProblem, masked
-
-Array = NDArray[np.float64]
 
 MOST_STRAIN = 0.4  # in a step: of a link's length, and in radians
 FLOOR = 2e-3  # of the diagonal: the least that is made of an eigenvalue of a link

@@ -10,14 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...geometry import rotations
-from ...systems.base import State
+from ...systems.base import Array, State
 from ...systems.chain.chain import Chain
 from ...systems.chain.link_mechanics import principal_rotations, relative_poses, transports
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

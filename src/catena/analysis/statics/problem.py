@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arrays import Array
 from ...errors import CapabilityError, InputError
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Clamped, Displaced, Force, Free, Tweezers
@@ -22,7 +23,6 @@ from ...systems.numbers import finite_numbers
 from .poses import Poses
 from .traps import Traps
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 EPS = float(np.finfo(float).eps)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...systems.base import State
+from ...systems.base import Array, State
 from ...systems.chain.chain import Chain
 from ...systems.chain.link_mechanics import hat
 from .dispersion import Cell, uniform_cell
@@ -36,7 +36,6 @@ from .screws import Screw
 if TYPE_CHECKING:
     from .rod_comparison import RodComparison
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 HARMONICS = range(-2, 3)

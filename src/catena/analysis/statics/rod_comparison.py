@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...errors import InputError
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Clamped, End, Free
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from .rod import RodLimit
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

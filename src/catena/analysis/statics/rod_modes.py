@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import legendre
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...systems.chain.link_mechanics import hat
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from .rod import RodLimit
-
-Array = NDArray[np.float64]
 
 DEGREE = 5
 GAUSS_POINTS = DEGREE + 6

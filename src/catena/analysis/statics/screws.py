@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...systems.chain.link_mechanics import hat
-
-Array = NDArray[np.float64]
 
 NO_TURN = 1e-9  # below it the axis is taken along d
 HALF_TURN = 1e-7

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...systems.chain import block_band
 from .compliance import MOST_MIXED, Assembled, Compliance, Mixed, RingSweep, Sweep
 from .problem import EPS, Balance, StaticProblem, masked
-
-Array = NDArray[np.float64]
 
 FLAT = 1e-11  # of the largest eigenvalue of a link: one that is zero
 SHORT = 250  # bodies of a chain whose softest bending is far above rounding

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...errors import CapabilityError
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Tweezers
 from ...systems.chain.link_mechanics import hat
 from ...systems.sampled import depends_on_time
 from .poses import Poses
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

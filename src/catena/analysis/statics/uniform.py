@@ -11,6 +11,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...errors import InputError
 from ...systems.chain.chain import Chain
 from ...systems.chain.link_mechanics import LinkMechanics
@@ -20,7 +21,6 @@ from .newton import MOST_STRAIN, positive
 from .poses import Poses, orthogonal, turn_matrices
 from .screws import Screw, pulled_wrench, screw_of
 
-Array = NDArray[np.float64]
 Links = NDArray[np.int64]
 
 MOST_STEPS = 100

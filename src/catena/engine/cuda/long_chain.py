@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...errors import CapabilityError
 from ...kernels.bodies import Bodies, gather_body, join_body, move_body, place_body_of, terms_of_body
 from ...kernels.marks import Kernel
@@ -30,7 +30,6 @@ from .bodies import ALONE, REGISTERS, without_own
 from .members import DeviceArray, entry_text, is_simulated, loaded, require_cuda, sent
 from .rows import CudaKernel, launch
 
-Array = NDArray[np.float64]
 BLOCK = 128  # threads
 
 

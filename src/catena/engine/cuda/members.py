@@ -25,7 +25,7 @@ from ...errors import CapabilityError
 from ...kernels.views import NOT_FINITE, OK, account_width, measure, publish
 from ...log import log_message
 from ...methods.base import Method
-from ...systems.base import System
+from ...systems.base import Array, System
 from .. import bounds, headers
 from ..arrays import Arrays
 from ..block import Members
@@ -37,8 +37,6 @@ from ..looks import unseen
 from ..loop import advance
 from ..member_loop import of_member
 from .rows import DEFAULT, MEASURED, CudaKernel, Landing, Stream, begin_members, conclude_members, launch, repeat_rows
-
-Array = NDArray[np.float64]
 
 BLOCK = 128  # threads
 SKIP = -1  # count of a member that has failed: its thread does nothing

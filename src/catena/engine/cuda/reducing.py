@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...kernels.marks import Kernel
 from ...kernels.views import OK
 from .. import collector, headers
@@ -13,8 +13,6 @@ from ..headers import array_type
 from ..member_loop import of_member
 from .members import MemberDriver, entry_text, loaded, sent, types_of
 from .rows import launch
-
-Array = NDArray[np.float64]
 
 
 class GpuReducer:

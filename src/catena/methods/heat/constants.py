@@ -12,14 +12,13 @@ from decimal import Context, Decimal
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...errors import CapabilityError
 from ...kernels.declarations import Inertia
 from ...kernels.marks import Numbers
 from .friction import Friction, frames_of, principal_resistance
 
-Array = NDArray[np.float64]
 DIGITS = 40
 
 

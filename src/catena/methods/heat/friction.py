@@ -8,14 +8,13 @@ from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ...kernels.declarations import Inertia
 from ...text.plain import Json
 
-Array = NDArray[np.float64]
 Rates: TypeAlias = float | Sequence[float]
 ON_AN_AXIS = 1e-12  # how near a principal axis must be to one of the given axes for a rate to be its own
 DIAGONAL = (

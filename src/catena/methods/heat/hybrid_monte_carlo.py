@@ -43,7 +43,6 @@ from . import constants
 from .langevin import InBath, seed_words, tallied
 from .sums import Sums, account_momenta, accounts_of
 
-Array = NDArray[np.float64]
 LEAST_ACCEPTED = 0.01  # share of the trajectories: with less a run stays where it was, or nearly
 
 

@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...errors import CapabilityError, InputError
 from ...kernels.bodies import load_sums, stirred_sweep_body, store_sums
 from ...kernels.declarations import Inertia
@@ -54,7 +55,6 @@ from .friction import Friction, Rates, friction_from, listed, rates_of
 from .linked import linked_stepper
 from .sums import Sums, account_momenta, accounts_of, count_step
 
-Array = NDArray[np.float64]
 Temperature: TypeAlias = float | Sequence[float]
 MOST_SEED = 2**64
 HELD = (Exact("joint_position"), Exact("joint_velocity"))  # by joints

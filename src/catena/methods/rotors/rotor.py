@@ -10,12 +10,12 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...errors import CapabilityError, InputError
 from ...kernels.marks import Filling, Kernel, Slot, bind
 from ...kernels.views import Flag, View, rotate, rotate_lane
 from ..base import Bounded, Method, Stepper, Traits
 
-Array = NDArray[np.float64]
 NEARLY_SYMPLECTIC = 10  # order of a rotor up to which it must be symplectic for an energy without drift
 
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ...arrays import Array
 
 RESOLUTION = 0.01  # intervals of weak instability narrower than this are stepped over
 ROUND_OFF = 1e-12

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array, Integers
 from ...geometry import rotations
 from ...systems.potentials.pairwise import NO_TYPE
 from ..page.appearance import Appearance, appearance_of, bodies_of
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     import xarray
 
     from ...running.runs import Run
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SAME = 1e-6  # of the extent of their bodies: particles of joined bodies that never part by more are one atom
 DUMMY = "X"  # the symbol of no element

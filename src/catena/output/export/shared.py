@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ..page.appearance import Appearance
 from ..page.samples import blocks, poses
 
 if TYPE_CHECKING:
     from ...running.runs import Run
-
-Array = NDArray[np.float64]
 
 
 class Frame(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...systems.alike import Alike
-from ...systems.base import System
+from ...systems.base import Array, System
 from ...systems.body import Body
 from ...systems.linkage.joints import Joint as Held
 from ...systems.scene import Scene
@@ -20,8 +20,6 @@ from .shapes import Shape, cone_of, shape_of
 
 if TYPE_CHECKING:
     pass
-
-Array = NDArray[np.float64]
 
 JOINT = 1.25  # radius of a joint, of the least half extent of its bodies ...
 LARGEST_JOINT, LEAST_JOINT = 0.3, 0.03  # ... and of the largest

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...geometry import rotations
 from ...systems.alike import Alike
-from ...systems.base import System
+from ...systems.base import Array, System
 from ..showing import scene_or_nothing
 from .appearance import bodies_of, has_bodies
 from .samples import poses
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import xarray
 
     from ...systems.chain.interactions import Interactions
-
-Array = NDArray[np.float64]
 
 LEVELS = 255  # a colour map has 256 colours
 TAIL = 0.01  # part of the numbers at each end that may be cut off ...

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...systems.scene import Scene
 from ...text.plain import Json
 from ..showing import scene_or_nothing
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     import xarray
 
     from ...running.runs import Run
-
-Array = NDArray[np.float64]
 
 QUANTISED_FROM = 20_000_000  # characters of poses in single precision; beyond, 16-bit integers
 CHARACTERS = 4 * 4 / 3  # of a single in base64

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ...arrays import Array
 
 if TYPE_CHECKING:
     import xarray
-
-Array = NDArray[np.float64]
 
 BLOCK_BYTES = 2**24
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...systems.body import Body
 
-Array = NDArray[np.float64]
 Faces = NDArray[np.int64]
 
 AROUND = 32  # corners of a circle

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...geometry import rotations
 
 if TYPE_CHECKING:
     from ...systems.potentials.pairwise import Pairwise
 from ...systems.chain.interactions import Interactions
 from ...systems.potentials.pair_potentials import Pairwise
-
-Array = NDArray[np.float64]
 
 NODES = 4096  # of the table of a potential: a hundred times finer than 256 colours can show
 FARTHEST = 1000  # octaves from 1: what a power of two can say

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ... import memory
+from ...arrays import Array, Integers
 from ...engine.block import Members
 from ...engine.packing import MANY, pack_many
 from ...engine.pairing import Pairing
@@ -26,8 +27,6 @@ from .results import names_that_come_out, reduced_columns
 from .starts import Starts, is_repeated, stacked
 from .tempering import Tempering
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Systems: TypeAlias = "System | Problem | Sequence[System | Problem]"
 Methods: TypeAlias = "Method | Sequence[Method]"
 Drawn: TypeAlias = "Callable[[np.random.Generator], State]"

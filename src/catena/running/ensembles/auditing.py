@@ -13,8 +13,8 @@ from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array, Integers
 from ...systems.base import Invariant
 from ...text.named_rows import NamedRows
 from ...text.plain import Json
@@ -34,9 +34,6 @@ from ..auditing import (
 
 if TYPE_CHECKING:
     from rich.console import Group
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 NAMED = 8  # members that a line names
 

@@ -20,7 +20,7 @@ from ...engine.reducing import Reducer
 from ...methods.base import Method, stored_method
 from ...methods.heat.langevin import InBath
 from ...store.long_arrays import set_apart
-from ...systems.base import System, system_from
+from ...systems.base import Array, System, system_from
 from ...text.plain import Json
 from ..auditing import BLOCKS, block_edges
 from ..plan import Stepping
@@ -29,7 +29,6 @@ from .kinds import Varied
 from .reductions import Reductions
 from .tempering import Exchange, Tempering, tempering_from
 
-Array = NDArray[np.float64]
 Keep = Literal["final", "samples", "nothing"]
 Layout = Literal["members", "lanes"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array, Integers
 from ...engine.arrays import Arrays
 from ...engine.block import Members
 from ...engine.build import program_parts
@@ -18,8 +18,6 @@ from ...methods.base import Method, stored_method
 from ...systems.base import System, system_from
 from ...text.plain import Json
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 WHERE = "ensemble.systems"
 ROWS = (list, tuple, np.ndarray)
 NUMBERS = (int, float, np.integer, np.floating)

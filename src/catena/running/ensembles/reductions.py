@@ -10,18 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engine import reducing
 from ...errors import InputError, unknown_word
 from ...expressions import parse, to_sympy, write_lines
 from ...kernels.marks import Kernel, Written
-from ...systems.base import System
+from ...systems.base import Array, System
 from ...systems.numbers import finite_number
 from ...text.plain import Json
 from ..plan import positive_integer
 
-Array = NDArray[np.float64]
 MOST_BINS = 10_000
 
 

@@ -20,7 +20,7 @@ from ...kernels.declarations import cut
 from ...kernels.views import OK
 from ...methods.base import Method
 from ...store import Column, Stream, read_attributes
-from ...systems.base import Field, System
+from ...systems.base import Array, Field, System
 from ...systems.maxwell import MOMENTA
 from ..auditing import Canonical, Series, Sizes, judge_members
 from ..origin import Origin, changes, origins_in
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from ...output.ensemble_plots import EnsemblePlots
 
-Array = NDArray[np.float64]
 MEASURED = ("worst", "seen", "lasting", "drift", "drift_error", "jump")  # of each number of an invariant
 
 OLDER = {"seen": "worst", "lasting": "worst", "usual": "scale"}  # what stores have that were written before these

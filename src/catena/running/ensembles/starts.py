@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...engine.packing import are_small
 from ...errors import InputError
-from ...systems.base import State, System
+from ...systems.base import Array, State, System
 from ...systems.numbers import finite_numbers
 
 if TYPE_CHECKING:
     import xarray
 
-Array = NDArray[np.float64]
 Starts: TypeAlias = "Sequence[State] | State | Mapping[str, ArrayLike] | xarray.Dataset"
 
 

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engine.block import MemberBlock
 from ...errors import CapabilityError, InputError
@@ -23,13 +22,12 @@ from ...kernels.noise import EXCHANGE, minus_log, unit_number, words
 from ...methods.base import Method
 from ...methods.heat.langevin import InBath, seed_words
 from ...methods.heat.sums import Sums
-from ...systems.base import State, System
+from ...systems.base import Array, State, System
 from ...systems.maxwell import MOMENTA, kinetic_energy
 from ...systems.numbers import finite_numbers
 from ...text.plain import Json
 from ..plan import positive_integer
 
-Array = NDArray[np.float64]
 WHERE = "Tempering.temperatures"
 
 

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ...arrays import Array
 from ...errors import InputError
 from ...geometry import rotations
 from ...kernels.marks import Filling, Written
@@ -34,7 +35,6 @@ from .pairwise import register
 if TYPE_CHECKING:
     import sympy
 
-Array = NDArray[np.float64]
 STRAIN, STRESS = (tuple(f"{letter}{k}" for k in range(1, 7)) for letter in "xm")
 
 COMPONENTS = (

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ...arrays import Array
 from ...geometry import rotations
 from . import elastic_kernels
 from .pairwise import interpreted
 
-Array = NDArray[np.float64]
 Coordinates: TypeAlias = Literal["cayley", "exponential"]
 Frame: TypeAlias = Literal["first", "middle"]
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...errors import InputError, nearest
 from ...text.input_files import read_regular
 from ...text.number_files import LARGEST, read_arrays
@@ -31,8 +31,6 @@ from ..numbers import finite_numbers
 from .elastic import COMPONENTS, UPPER, Elastic
 from .elastic_coordinates import Coordinates, Frame
 from .pairwise import checked
-
-Array = NDArray[np.float64]
 
 CONVENTION = ("coordinates", "frame", "angle_unit")
 ANGLE_UNIT = 1.0  # radians

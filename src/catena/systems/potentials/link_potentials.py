@@ -18,8 +18,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ...arrays import Array
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, write_lines
 from ...geometry.rotations import to_matrix
@@ -33,7 +34,6 @@ from .named_constants import FromText, constants_text
 from .pair_potentials import PairTable, Pairwise
 from .pairwise import OfParameters, interpreted, register, require_numbers
 
-Array = NDArray[np.float64]
 LinkKernel = Literal["link_energy", "link_force"]
 
 POSITION = ("d1", "d2", "d3")

@@ -15,11 +15,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...errors import InputError
 
-Array = NDArray[np.float64]
 MOST_IMPACTS = 1_000_000
 RESOLUTION = 2.0**-53  # of numbers below 1
 

@@ -15,9 +15,9 @@ from xml.parsers import expat
 
 import numpy as np
 
+from ....arrays import Array
 from ....errors import InputError, unknown_word
 from ....text.input_files import read_regular
-from ...base import Array
 
 LARGEST_FILE = 2**26
 DEEPEST = 64

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ....arrays import Array
 from ....errors import InputError, unknown_word
 from ....geometry import rotations
-from ...base import Array
 from ...body import Body
 from ...numbers import finite_number
 from ..joint_forces import Torsion
