@@ -164,3 +164,8 @@ def _wrapped(angle: Array) -> Array:
 def _parts(q: ArrayLike) -> tuple[Array, Array, Array, Array]:
     a, b, c, d = np.moveaxis(np.asarray(q, dtype=float), -1, 0)
     return a, b, c, d
+
+
+def hat(a: Array) -> Array:
+    """hat(a) v = a x v, for vectors (..., 3)."""
+    return np.cross(a[..., None, :], np.eye(3)).swapaxes(-1, -2)

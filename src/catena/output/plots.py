@@ -18,6 +18,7 @@ from ..running.crossings import Section
 from ..running.plan import Problem
 from ..running.thermal import is_lawful, require_lawful, temperature_of
 from ..systems.base import Invariant, State
+from ..text.plain import ordinal
 from .body_plots import BodyPictures
 from .efficiency import Cost, measured_work, natural_cost
 from .showing import scene_or_nothing
@@ -294,7 +295,7 @@ class RunPlots(BodyPictures):
         if step == 1:
             style["linewidth"] = 0.9 if len(columns[0]) < DENSE_POINTS else 0.5
         else:  # lines between distant samples would cross regions where the run never was
-            thinning = f"\n(every {_ordinal(step)} sample, as points)"
+            thinning = f"\n(every {ordinal(step)} sample, as points)"
             style |= {"linestyle": "none", "marker": "o", "markersize": 1.0, "markeredgewidth": 0, "rasterized": True}
         ax.plot(*columns, label=self.label + thinning, **style)
 
@@ -387,11 +388,6 @@ def _widened(
     middle = float(np.mean(values))
     set_limits(middle - 0.5 * WINDOW * whole, middle + 0.5 * WINDOW * whole)
     return f"  (all within {spread:.1g})" if spread else ""
-
-
-def _ordinal(number: int) -> str:
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 def _words(text: str) -> set[str]:

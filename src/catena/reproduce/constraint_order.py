@@ -23,6 +23,7 @@ from ..arrays import Array
 from ..methods.runge_kutta.tableaux import gauss
 from ..output.style import MARKERS, line_style, plain_log_axis
 from ..problems.chains import helix_chain
+from ..systems.phase_space import hat
 from ..systems.potentials.pair_potentials import LennardJones
 from .report import Folder, Report, Row, compared, power, small
 
@@ -112,11 +113,6 @@ def rotation_derivatives(q: Array) -> list[Array]:
     for e in np.eye(3):
         found.append(2.0 * (np.outer(e, v) + np.outer(v, e)) + 2.0 * a * hat(e))
     return found
-
-
-def hat(v: Array) -> Array:
-    """The matrix of a cross product."""
-    return np.array([(0.0, -v[2], v[1]), (v[2], 0.0, -v[0]), (-v[1], v[0], 0.0)])
 
 
 def solved(step: Callable[[Array], Array], guess: Array) -> Array:

@@ -11,3 +11,9 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 def clipped(text: str, longest: int) -> str:
     """At most so many characters; an ellipsis stands for the rest."""
     return text if len(text) <= longest else text[: longest - 1] + "\u2026"
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, ..."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import Array
 from ...errors import CapabilityError, InputError
+from ...geometry.rotations import hat
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Clamped, Displaced, Force, Free, Tweezers
-from ...systems.chain.link_mechanics import LinkMechanics, LinkValues, assembled_blocks, hat, transports
+from ...systems.chain.link_mechanics import LinkMechanics, LinkValues, assembled_blocks, transports
 from ...systems.chain.spectrum import mobilities
 from ...systems.numbers import finite_numbers
 from .poses import Poses

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...geometry.rotations import hat
 from ...systems.base import Array, State
 from ...systems.chain.chain import Chain
-from ...systems.chain.link_mechanics import hat
 from .dispersion import Cell, uniform_cell
 from .equilibrium import Equilibrium
 from .newton import positive

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from ...arrays import Array
-from ...systems.chain.link_mechanics import hat
+from ...geometry.rotations import hat
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

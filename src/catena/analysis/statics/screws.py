@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import Array
-from ...systems.chain.link_mechanics import hat
+from ...geometry.rotations import hat
 
 NO_TURN = 1e-9  # below it the axis is taken along d
 HALF_TURN = 1e-7

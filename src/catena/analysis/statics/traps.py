@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ...arrays import Array
 from ...errors import CapabilityError
+from ...geometry.rotations import hat
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Tweezers
-from ...systems.chain.link_mechanics import hat
 from ...systems.sampled import depends_on_time
 from .poses import Poses
 

@@ -22,7 +22,7 @@ from ...running.plan import positive_integer
 from ...systems.alike import Alike
 from ...systems.base import System
 from ...text.citations import bibtex, readable
-from ...text.plain import Json, clipped
+from ...text.plain import Json, clipped, ordinal
 from ...version import __version__
 from ..files import write_text
 from ..showing import scene_of, scene_or_nothing
@@ -179,7 +179,7 @@ def _notes(run: Run, shown: Frames, length: int) -> list[str]:
     notes = []
     if shown.every > 1:
         notes.append(
-            f"{len(shown.position)} of {shown.samples} samples are shown in space, every {_ordinal(shown.every)}; "
+            f"{len(shown.position)} of {shown.samples} samples are shown in space, every {ordinal(shown.every)}; "
             "frames= or --frames changes that."
         )
     if shown.is_quantised:
@@ -197,11 +197,6 @@ def _notes(run: Run, shown: Frames, length: int) -> list[str]:
     if lost:
         notes.append(f"In {lost} frames something is not finite, or too far away; it is drawn at the origin.")
     return notes
-
-
-def _ordinal(number: int) -> str:
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 def describe(

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import rotations
+from ...geometry.rotations import hat
 from ...kernels import views
 from ..base import Array, State
 from ..potentials.link_set import LinkGroup
@@ -275,11 +276,6 @@ class Bond:
 
 
 # The geometry of links ---------------------------------------------------------------------------------------------------
-
-
-def hat(a: Array) -> Array:
-    """hat(a) v = a x v, for vectors (..., 3)."""
-    return np.cross(a[..., None, :], np.eye(3)).swapaxes(-1, -2)
 
 
 def symmetric_turn(force: Array, arm: Array) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ...arrays import Array
 from ...geometry import rotations
+from ...geometry.rotations import hat
 from . import elastic_kernels
 from .pairwise import interpreted
 
@@ -70,8 +71,3 @@ def factors(q: Array, coordinates: Coordinates) -> tuple[Array, Array]:
 def half(q: Array) -> Array:
     """The rotation by half the angle, for unit quaternions (..., 4) with q0 >= 0."""
     return rotations.normalise(q + np.array([1.0, 0.0, 0.0, 0.0]))
-
-
-def hat(a: Array) -> Array:
-    """hat(a) v = a x v, (..., 3, 3)."""
-    return np.cross(a[..., None, :], np.eye(3)).swapaxes(-1, -2)
