@@ -61,6 +61,11 @@ def spawn(action: Callable[[], object]) -> int:
         os._exit(status)
 
 
+def wait_for(action: Callable[[], object]) -> int:
+    """Do something in a forked process; its exit status as `os.waitpid` gives it."""
+    return os.waitpid(spawn(action), 0)[1]
+
+
 def kill_at(number: int, action: Callable[[], object]) -> None:
     """Do something in a forked process that kills itself at a boundary between two changes of the disk, from 0 on."""
     from catena.store import files
@@ -75,7 +80,7 @@ def kill_at(number: int, action: Callable[[], object]) -> None:
         files.boundary_hook = pass_or_die
         action()
 
-    assert os.waitpid(spawn(doomed), 0)[1] == signal.SIGKILL
+    assert wait_for(doomed) == signal.SIGKILL
 
 
 def boundaries(action: Callable[[], object]) -> list[str]:

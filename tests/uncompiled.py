@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import catena as ct
-from catena.engine.build import build
+from catena.engine.build import Program, build
 from catena.engine.driver import Driver
 from catena.methods.base import Method
 from catena.running.control import ControlledDriver
@@ -37,3 +37,14 @@ def simulate(
     z, of = program.view.pack(plan.start), {"t0": plan.t0, "dt": dt, "every": every}
     driver = Driver(program, z, **of) if control is None else ControlledDriver(program, z, **of, controller=control)
     return _run(plan, driver, MemoryRecorder(plan), count, False, first=driver.first_row())
+
+
+def check_goes_on(program: Program, start: ct.State, *, dt: float, steps: int) -> None:
+    """A second driver, which knows nothing but what a checkpoint holds of the first, makes the next steps with the same bits."""
+    whole, first, second = (Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1) for _ in range(3))
+    whole.advance(2 * steps)
+    first.advance(steps)
+    second.restore(steps, {name: array.copy() for name, array in first.state().items()})
+    second.advance(steps)
+    for name, array in whole.state().items():
+        assert array.tobytes() == second.state()[name].tobytes(), name

@@ -7,7 +7,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from trouble import files_after_each_commit, reader_trouble, trouble_of_resuming
 
 from catena.store import Store, files, read_checkpoint, writing
 from catena.store.layout import ROOT_METADATA
+from processes import boundaries, kill_at, spawn, wait_for
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
@@ -25,32 +26,6 @@ pytestmark = pytest.mark.usefixtures("small_chunks")
 def _no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill of the process leaves the page cache alone, so fsync changes nothing but the time of these tests."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-def boundaries(action: Callable[[], None]) -> list[str]:
-    """The names of the boundaries between changes of the disk that an action passes."""
-    passed: list[str] = []
-    files.boundary_hook = passed.append
-    try:
-        action()
-    finally:
-        files.boundary_hook = None
-    return passed
-
-
-def kill_at(number: int, action: Callable[[], None]) -> None:
-    """Do something in a process that kills itself at a boundary, counted from 0."""
-    passed = iter(range(number + 1))
-
-    def pass_or_die(name: str) -> None:
-        if next(passed) == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def doomed() -> None:
-        files.boundary_hook = pass_or_die
-        action()
-
-    assert toy_run.in_child(doomed) == signal.SIGKILL
 
 
 def trouble_of_kills(folder: Path, numbers: Iterable[int] | None = None) -> Iterator[str]:
@@ -173,7 +148,7 @@ def kill_from_outside(path: Path, *, rows: int, pause: float, dice: random.Rando
     values = toy_run.expected(rows)
     kills = 0
     while True:
-        pid = toy_run.spawn(partial(toy_run.run, path, rows=rows))
+        pid = spawn(partial(toy_run.run, path, rows=rows))
         time.sleep(dice.uniform(0.0, pause))
         os.kill(pid, signal.SIGKILL)
         if not os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
@@ -186,7 +161,7 @@ def kill_from_outside(path: Path, *, rows: int, pause: float, dice: random.Rando
 def check_kills_from_outside(folder: Path, *, rows: int, kills: int) -> None:
     whole = folder / "whole.zarr"
     start = time.perf_counter()
-    assert toy_run.in_child(partial(toy_run.run, whole, rows=rows)) == 0
+    assert wait_for(partial(toy_run.run, whole, rows=rows)) == 0
     duration = time.perf_counter() - start
     path = folder / "killed.zarr"
     assert kill_from_outside(path, rows=rows, pause=3 * duration / kills, dice=random.Random(1)) >= kills // 10
@@ -203,7 +178,7 @@ def test_readers_of_a_run_at_work_never_stumble(tmp_path: Path) -> None:
     """Opened and verified again and again while another process commits as fast as it can."""
     path, rows = tmp_path / "run.zarr", 602
     values = toy_run.expected(rows)
-    pid = toy_run.spawn(partial(toy_run.run, path, rows=rows))
+    pid = spawn(partial(toy_run.run, path, rows=rows))
     looked = 0
     while (ended := os.waitpid(pid, os.WNOHANG)) == (0, 0):
         assert reader_trouble(path, values) == ""

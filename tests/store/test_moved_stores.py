@@ -17,6 +17,7 @@ import catena as ct
 from catena.errors import Interrupted, StoreError
 from catena.running.recording import ROWS_VARIABLE
 from catena.store import Store, files, layout, verify
+from processes import wait_for
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
@@ -123,7 +124,7 @@ def test_a_lock_taken_while_the_store_is_renamed_is_not_kept(tmp_path: Path, mon
     def slow(descriptor: int, operation: int) -> None:
         if path.exists():
             path.rename(old)
-            toy_run.in_child(partial(toy_run.run, path, stop=4))
+            wait_for(partial(toy_run.run, path, stop=4))
         lock(descriptor, operation)
 
     with monkeypatch.context() as then:

@@ -16,6 +16,7 @@ import toy_run
 
 from catena.errors import StoreError
 from catena.store import Store, files, layout, read_checkpoint, read_spec, verify
+from processes import spawn
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
@@ -104,7 +105,7 @@ def test_a_store_has_one_writer_and_any_number_of_readers(stopped: Path) -> None
         os.read(go[0], 1)
         store.close()
 
-    pid = toy_run.spawn(hold)
+    pid = spawn(hold)
     os.read(ready[0], 1)
     try:
         refused(lambda: Store.reopen(stopped), stopped, message="another process")

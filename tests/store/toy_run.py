@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -110,25 +108,3 @@ def read(path: Path) -> dict[str, np.ndarray]:
         warnings.simplefilter("error")
         with xarray.open_zarr(path) as dataset:
             return {str(name): np.array(array.values) for name, array in dataset.variables.items()}
-
-
-def in_child(action: Callable[[], None]) -> int:
-    """Do something in a forked process; its exit status as `os.waitpid` gives it."""
-    pid = spawn(action)
-    return os.waitpid(pid, 0)[1]
-
-
-def spawn(action: Callable[[], None]) -> int:
-    """Start something in a forked process."""
-    with warnings.catch_warnings():
-        # Newer Pythons warn about threads of the parent (zarr has one); the child uses none of them.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
-    if pid:
-        return pid
-    status = 1
-    try:
-        action()
-        status = 0
-    finally:
-        os._exit(status)

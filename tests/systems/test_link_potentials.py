@@ -16,12 +16,13 @@ from mpmath import mp
 
 from catena.engine import headers
 from catena.engine.collector import collect
-from catena.errors import InputError
 from catena.geometry.rotations import to_matrix
 from catena.kernels.marks import slot
 from catena.systems.potentials.link_potentials import BendTwist, GayBerne, LinkPotential, MixedPotential
 from catena.systems.potentials.pair_potentials import LennardJones, PairTable, Switched, Yukawa, pair_potential_from
 from catena.systems.potentials.pairwise import interpreted, potential_from
+from elastic_reference import quaternion_of
+from refusals import check_refused
 
 EPS = float(np.finfo(float).eps)
 KERNELS = ("link_energy", "link_force")
@@ -35,20 +36,6 @@ def _fifty_digits():
 
 
 # Independent energies at 50 digits, from vectors and quaternions --------------------------------------------------------------
-
-
-def quaternion_of(m):
-    """By the largest of the four squares; the sign does not matter."""
-    squares = [1 + m[0, 0] + m[1, 1] + m[2, 2]] + [1 + 2 * m[k, k] - m[0, 0] - m[1, 1] - m[2, 2] for k in range(3)]
-    largest = max(range(4), key=lambda k: squares[k])
-    rows = [
-        [squares[0], m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]],
-        [m[2, 1] - m[1, 2], squares[1], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]],
-        [m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], squares[2], m[1, 2] + m[2, 1]],
-        [m[1, 0] - m[0, 1], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], squares[3]],
-    ]
-    norm = mp.sqrt(sum(x**2 for x in rows[largest]))
-    return [x / norm for x in rows[largest]]
 
 
 def bend_twist(stretch, bend, twist, d0, q0):
@@ -381,9 +368,4 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_input_is_refused_with_what_and_what_to_do(case):
-    attempt, fragment = WRONG[case]
-    with pytest.raises(InputError) as caught:
-        attempt()
-    message = str(caught.value)
-    assert fragment in message
-    assert "do:" in message and len(message.splitlines()) <= 5
+    check_refused(*WRONG[case])
