@@ -19,7 +19,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...kernels.lanes import holds
-from ...kernels.marks import bind, slot
+from ...kernels.marks import Kernel, bind, choice, slot
 from ...kernels.summation import add
 from ...kernels.views import NOT_CONVERGED, Flag, View, dimension, drift, force, kick, momentum_rate, velocity
 from ..base import Bounded, Exact, Method, Stepper, Traits, register
@@ -29,6 +29,17 @@ from ..runge_kutta.iteration import DONE, FAILED, judge
 @slot
 def implicit_rate(z, par, out):
     """The half of the field whose own variable is implicit."""
+
+
+@slot
+def explicit_rate(z, par, out):
+    """The other half."""
+
+
+@choice
+def implicit_half():
+    """Which half of the variables is implicit: 0, positions, or 1, momenta."""
+    return 0
 
 
 @slot
@@ -71,46 +82,22 @@ def solve_half(z, e, h, par, work, start, end):
             return NOT_CONVERGED
 
 
-def euler_a(z, e, dt, par, work):
-    """q implicit, p explicit."""
+def euler(z, e, dt, par, work):
+    """An Euler method: one half implicit, then the other one explicit."""
     n = dimension(z)
     half = n // 2
-    status = bound_to_position(z, e, dt, par, work, 0, half)
+    start = implicit_half() * half
+    status = solve_half(z, e, dt, par, work, start, start + half)
     if status != 0:
         return status
-    momentum_rate(work[n : 2 * n], par, work[:n])
+    explicit_rate(work[n : 2 * n], par, work[:n])
     for k in range(n):
         add(z, e, k, dt * work[k])
     return 0
 
 
-def euler_b(z, e, dt, par, work):
-    """p implicit, q explicit."""
-    n = dimension(z)
-    half = n // 2
-    status = bound_to_momentum(z, e, dt, par, work, half, n)
-    if status != 0:
-        return status
-    velocity(work[n : 2 * n], par, work[:n])
-    for k in range(n):
-        add(z, e, k, dt * work[k])
-    return 0
-
-
-@slot
-def bound_to_momentum(z, e, h, par, work, start, end):
-    """`solve_half` with the rate of the momenta."""
-
-
-@slot
-def bound_to_position(z, e, h, par, work, start, end):
-    """`solve_half` with the rate of the positions."""
-
-
-IMPLICIT = {
-    bound_to_momentum: bind(solve_half, {implicit_rate: momentum_rate}),
-    bound_to_position: bind(solve_half, {implicit_rate: velocity}),
-}
+Q_IMPLICIT = bind(euler, {implicit_rate: velocity, explicit_rate: momentum_rate, implicit_half: 0})
+P_IMPLICIT = bind(euler, {implicit_rate: momentum_rate, explicit_rate: velocity, implicit_half: 1})
 
 
 def euler_step(z, e, dt, par, tab, work, carry):
@@ -172,6 +159,10 @@ def drift_kick_drift(z, e, dt, par, tab, work, carry):
     return drift(z, e, 0.5 * dt, par, work)
 
 
+VERLET = {  # variant -> what it is where H is separable, and for any H
+    "A": (kick_drift_kick, bind(verlet_step, {first_euler: P_IMPLICIT, second_euler: Q_IMPLICIT})),
+    "B": (drift_kick_drift, bind(verlet_step, {first_euler: Q_IMPLICIT, second_euler: P_IMPLICIT})),
+}
 KEEPS = (Exact("linear"), Exact("bilinear"), Bounded("energy"))
 
 
@@ -183,14 +174,20 @@ class _Partitioned(Method):
 
     needs = ("canonical", "halves")
 
-    def _stepper(self, view: View, explicit, implicit) -> Stepper:
+    def _stepper(self, view: View, explicit: Kernel, implicit: Kernel) -> Stepper:
         n = view.dimension
         kernel = explicit if Flag.SEPARABLE in view.flags else implicit
         return Stepper(kernel, np.zeros((1, 1)), 4 * n, n + 1)
 
 
 class _Euler(_Partitioned):
-    """One of the two, each the adjoint of the other."""
+    """One of the two, each the adjoint of the other: a kernel where H is separable, and the half that is implicit elsewhere."""
+
+    kernels: ClassVar[tuple[Kernel, Kernel]]
+
+    def stepper(self, view: View) -> Stepper:
+        explicit, half = self.kernels
+        return self._stepper(view, explicit, bind(euler_step, {first_euler: half}))
 
     @property
     def traits(self) -> Traits:
@@ -212,9 +209,7 @@ class EulerA(_Euler):
 
     stated: ClassVar[Mapping[str, str]] = {"implicit": "q"}
     formerly = "EulerB"
-
-    def stepper(self, view: View) -> Stepper:
-        return self._stepper(view, drift_kick, bind(euler_step, {first_euler: euler_a, **IMPLICIT}))
+    kernels = (drift_kick, Q_IMPLICIT)
 
 
 @register
@@ -231,9 +226,7 @@ class EulerB(_Euler):
 
     stated: ClassVar[Mapping[str, str]] = {"implicit": "p"}
     formerly = "EulerA"
-
-    def stepper(self, view: View) -> Stepper:
-        return self._stepper(view, kick_drift, bind(euler_step, {first_euler: euler_b, **IMPLICIT}))
+    kernels = (kick_drift, P_IMPLICIT)
 
 
 @register
@@ -263,11 +256,7 @@ class StormerVerlet(_Partitioned):
             )
 
     def stepper(self, view: View) -> Stepper:
-        if self.variant == "A":
-            implicit = bind(verlet_step, {first_euler: euler_b, second_euler: euler_a, **IMPLICIT})
-            return self._stepper(view, kick_drift_kick, implicit)
-        implicit = bind(verlet_step, {first_euler: euler_a, second_euler: euler_b, **IMPLICIT})
-        return self._stepper(view, drift_kick_drift, implicit)
+        return self._stepper(view, *VERLET[self.variant])
 
     @property
     def traits(self) -> Traits:
