@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..errors import CapabilityError
 from ..kernels.marks import Numbers
 from ..kernels.views import OK
@@ -19,7 +20,7 @@ from ..methods.base import Method
 from ..systems.base import Array, System
 from . import cache, lane_loop
 from .arrays import Arrays
-from .block import Integers, MemberBlock, Members
+from .block import MemberBlock, Members
 from .build import Program, program_parts
 from .pairing import Pairing
 from .plain_lanes import interpreted_on_lanes

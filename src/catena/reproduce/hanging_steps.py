@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ..arrays import Array
 from ..methods.conserving.energy_momentum import EnergyMomentum
 from ..output.style import legend_in_one_row, line_style
 from ..problems.linkages import hanging_chain
 from ..running.simulation import simulate
 from . import director_step
-from .director_step import Array, Chain
+from .director_step import Chain
 from .report import Folder, Report, Row, compared, small
 
 NAME = "hanging-steps"

@@ -7,13 +7,14 @@ from math import inf
 
 import numpy as np
 
+from ...arrays import Array
 from ...geometry.free_rotation import Orbit, evaluate, prepare
 from ...geometry.quaternion import hold_length, multiply_right, renew, turn_right
 from ...kernels.marks import Kernel
 from ...kernels.summation import add
 from ...kernels.views import NOT_FINITE, View, dimension, flow
 from ..base import Exact, Stepper, Traits, register
-from .rotor import Array, Rotor
+from .rotor import Rotor
 
 EXACT_ORDER = 99  # no step error at all; what a comparison of orders sees
 

@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from ...arrays import Array
 from ...errors import InputError
 from ...geometry.free_rotation import Orbit
 from ...geometry.quaternion import cayley, hold_length, turn_right
@@ -26,7 +27,7 @@ from ..base import Exact, Stepper, Traits, register
 from . import lane_rotors
 from .dmv_coefficients import HIGHEST_ORDER, coefficients
 from .jacobi import EXACT_ORDER, exact_factors
-from .rotor import Array, Rotor, moments_of, with_table
+from .rotor import Rotor, moments_of, with_table
 
 ITERATIONS = 30
 # Newton steps beyond convergence. Without one |y| drifts by up to 4e-21 of it in each step; a second changes nothing.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...arrays import Array
 from ...errors import CapabilityError
 from ...geometry.inertia import EQUAL_MOMENTS
 from ...geometry.quaternion import cosine_less_one, exponential, hold_length, turn_about_axis
@@ -19,7 +20,7 @@ from ...kernels.summation import add
 from ...kernels.views import Flag, View
 from ..base import Bounded, Exact, Traits, register
 from . import lane_rotors
-from .rotor import Array, Rotor, different_rows
+from .rotor import Rotor, different_rows
 
 KEEPS = (Exact("spatial_momentum"), Exact("casimir"), Exact("unit"), Bounded("energy"))
 

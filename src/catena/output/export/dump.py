@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arrays import Array
 from ..page.appearance import appearance_of, bodies_of
 from .atoms import DUMMY, atomic_number, atoms_of
-from .shared import Array, Frame, frames, lines_of
+from .shared import Frame, frames, lines_of
 
 if TYPE_CHECKING:
     from ...running.runs import Run

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arrays import Array
 from ...text.plain import Json
 from ..page.appearance import appearance_of, bodies_of
 from ..page.shapes import Shape
 from .atoms import atoms_of
-from .shared import Array, Frame, frames, names_of_shapes, scalars_of
+from .shared import Frame, frames, names_of_shapes, scalars_of
 
 if TYPE_CHECKING:
     import gsd.hoomd

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...arrays import Array
 from ...geometry import rotations
 from ...systems.base import State
-from .frames import Array, Frames
+from .frames import Frames
 
 if TYPE_CHECKING:
     from ...running.runs import Run

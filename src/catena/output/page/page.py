@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arrays import Array
 from ...errors import InputError
 from ...geometry import rotations
 from ...log import log_message
@@ -30,7 +31,7 @@ from .appearance import Appearance, Joint, appearance_of, has_bodies
 from .charts import charts
 from .colouring import Scalar, scalars
 from .facts import facts
-from .frames import Array, Frames, choose_frames, encoded, text_of
+from .frames import Frames, choose_frames, encoded, text_of
 from .marks import marks_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arrays import Array
 from ...systems.alike import Alike
 from ...systems.base import System
 from ...text.plain import Json, clipped
 from .colouring import scalars
 from .facts import in_short
-from .frames import Array, Frames, text_of
+from .frames import Frames, text_of
 from .page import Page, assemble, describe, section
 
 if TYPE_CHECKING:

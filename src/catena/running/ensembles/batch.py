@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...engine.folding import compiled_conclude_members
 from ...kernels.views import OK
 from ..auditing import FEWEST_SAMPLES
 from .auditing import measured_in
-from .job import Array, Job
+from .job import Job
 
 MEASURED = 8  # arrays of a batch that have a number for each of the invariants
 

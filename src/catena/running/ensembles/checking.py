@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...engine.block import Members
 from ...errors import StoreError
 from ...kernels.views import OK
@@ -25,7 +26,7 @@ from ..trust import (
     require_usable,
     whole_description,
 )
-from .job import Array, Job, Keep, job_from, varied_in
+from .job import Job, Keep, job_from, varied_in
 from .kinds import Kinds
 from .recording import STARTS
 from .results import older_streams_of, streams_of

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...engine.block import MemberBlock, Members
 from ...engine.folding import compiled_fold, compiled_fold_accounts, compiled_fold_members
 from ...engine.pace import Pace
 from ...kernels.views import NOT_FINITE, OK
 from .batch import Batch
-from .job import Array, Job, in_units
+from .job import Job, in_units
 
 FIRST_CHUNK = 256  # steps
 GROWTH = 32.0  # of a chunk after the one before it: a few members tell how long others take

@@ -117,7 +117,7 @@ def rough_bound(chain: Chain, state: State) -> float:
 
 def _mobility(body: Body) -> Array:
     """|J M^-1/2|^2 of each particle: the largest eigenvalue of 1/m - ^a I^-1 ^a."""
-    arms = link_mechanics.hat(body.principal_particles.positions)
+    arms = rotations.hat(body.principal_particles.positions)
     moved = np.eye(3) / body.mass + arms @ (body.inverse_moments[:, None] * arms.swapaxes(-1, -2))
     return np.linalg.eigvalsh(moved)[:, -1].astype(float) if len(arms) else np.zeros(0)
 
