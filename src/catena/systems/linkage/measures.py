@@ -16,7 +16,7 @@ from ..sampled import depends_on_time
 from .director_form.clock import gravity_now, time_place, torsion_energy
 from .director_form.drives import set_drives
 from .director_form.forces import between_points, point_energy
-from .director_form.rows import pair_at, values_of
+from .director_form.rows import values_at
 from .director_form.steps import axes, set_node
 from .joint_forces import Damper, Load, OnAngle, OnParticles, Prescribed
 from .joints import GROUND, Spherical
@@ -171,7 +171,7 @@ def measure_joint(k, node, par, out):
     joint = par.joint[k]
     scratch = par.scratch
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
-    values_of(k, pair_at(k, node, par, Scratch.PAIR_A), par)
+    values_at(k, node, par)
     if joint[Joint.PITCH] != 0.0:
         scratch[Scratch.VALUES + m - 1] -= joint[Joint.SHIFT] + joint[Joint.PITCH] * joint[Joint.THETA]
     for r in range(m):

@@ -10,7 +10,7 @@ import math
 from ...geometry.vectors import add3, clear, negative, scaled
 from ...kernels.views import NOT_CONVERGED, OK
 from .director_form.blocks import unit_wrench
-from .director_form.rows import angle_parts, angle_torque, pair_at, values_of
+from .director_form.rows import angle_parts, angle_torque, pair_at, scratch_pairs, values_at
 from .layout import Joint, Link, Row, RowSort, Scratch, Tree, Wrench
 
 LEFT_OUT = 1e-9  # largest value of a row left out, at the end of a step
@@ -58,7 +58,7 @@ def rows_met(par):
         for r in range(m):
             left_out += 1 - par.row_sort[first + r, RowSort.KEPT]
         if left_out > 0:
-            values_of(k, pair_at(k, par.node[1], par, Scratch.PAIR_A), par)
+            values_at(k, par.node[1], par)
             if par.joint[k, Joint.PITCH] != 0.0:
                 scratch[Scratch.VALUES + m - 1] = 0.0
             for r in range(m):
@@ -105,7 +105,8 @@ def write_gradient(k, par):
     first = par.link[k, Link.FIRST_ROW]
     m = par.link[k, Link.END_ROW] - first
     joint = par.joint[k]
-    a = pair_at(k, par.node[0], par, Scratch.PAIR_A)
+    a, _, _ = scratch_pairs(par)
+    pair_at(k, par.node[0], par, a)
     out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
     for r in range(m):
         row = par.gradient[first + r]

@@ -20,8 +20,9 @@ from .rows import (
     angle_torque,
     both_levels,
     over_sine,
-    pairs_of,
+    pair_at,
     products,
+    scratch_pairs,
     turned_by,
     values_near,
     wrench_of,
@@ -117,8 +118,9 @@ def joint_block(k, h, lam, par, t, width):
     rows = m * (1 + both_levels())
     parent = size + rows
     scratch = par.scratch
-    a, b = pairs_of(k, par)
-    c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
+    a, b, c = scratch_pairs(par)
+    pair_at(k, par.node[0], par, a)
+    pair_at(k, par.node[1], par, b)
     clear(t, (parent + size) * width)
     keep_nothing(scratch)
     for case in range(rows):

@@ -36,7 +36,7 @@ from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Coefficients, Link, Node, Pair, Scratch, Values, Wrench
 from .clock import clock_part, gravity_now, time_place
 from .drives import set_drives, work_between
-from .rows import director, has_drives, pairs_of, values_of, wrench_of
+from .rows import director, has_drives, pairs_of, values_near, wrench_of
 from .steps import LARGEST_TURN, blame, set_node, set_turned, size_of_correction, turn_body
 
 DIFFERENCE = 1e-6  # step of the differences, to the size of the unknowns
@@ -231,7 +231,7 @@ def push_directors(k, lam, par, phi):
     a, b = pairs_of(k, par)
     middle = scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH]
     c = scratch[Scratch.COEFFICIENTS : Scratch.COEFFICIENTS + Coefficients.WIDTH]
-    values_of(k, b, par)
+    values_near(k, b, b, par)
     for r in range(phi.shape[0]):
         phi[r] = scratch[Scratch.VALUES + Values.PHI + r]
     wrench_of(k, a, b, lam, par)

@@ -16,7 +16,7 @@ from ....kernels import elementary as math
 from ....kernels import summation
 from ..layout import Joint, Link, Node, Pair, Row, RowSort, Scratch, Signal, Values, Wrench
 from .clock import set_time, work_place
-from .rows import both_levels, has_drives, pair_at, pairs_of, wrench_of
+from .rows import both_levels, has_drives, pair_at, pairs_of, scratch_pairs, wrench_of
 
 
 def set_drives(first, last, end, now, h, par):
@@ -123,6 +123,7 @@ def work_of_kicks(z, e, h, time, first, last, par):
 def growth_of_row(k, node, par):
     """h dPhi/dt of the row of a drive while the bodies stay."""
     row = par.row[par.link[k, Link.FIRST_ROW]]
-    a = pair_at(k, node, par, Scratch.PAIR_A)
+    a, _, _ = scratch_pairs(par)
+    pair_at(k, node, par, a)
     t = times(load9(a, Pair.PRODUCTS), load3(row, Row.Y))
     return dot(load3(row, Row.PRESCRIBED_RATE), t) - row[Row.GROWTH]

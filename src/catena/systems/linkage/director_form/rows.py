@@ -63,9 +63,8 @@ def has_distances():
     return 0
 
 
-def pair_at(k, node, par, at):
-    """The pair of bodies of joint k at a node, in this part of the scratch; the ground, -1, is the last row of `node`."""
-    a = par.scratch[at : at + Pair.WIDTH]
+def pair_at(k, node, par, a):
+    """The pair of bodies of joint k at a node, into a; the ground, -1, is the last row of `node`."""
     parent = node[par.link[k, Link.PARENT]]
     child = node[par.link[k, Link.CHILD]]
     store9(a, Pair.PARENT_AXES, load9(parent, Node.DIRECTORS))
@@ -75,12 +74,24 @@ def pair_at(k, node, par, at):
     store3(a, Pair.PARENT_SPIN, load3(parent, Node.SPIN))
     store3(a, Pair.CHILD_SPIN, load3(child, Node.SPIN))
     products(a)
-    return a
 
 
 def pairs_of(k, par):
     """The pairs of joint k at the start and at the end of the step."""
-    return pair_at(k, par.node[0], par, Scratch.PAIR_A), pair_at(k, par.node[1], par, Scratch.PAIR_B)
+    a, b, _ = scratch_pairs(par)
+    pair_at(k, par.node[0], par, a)
+    pair_at(k, par.node[1], par, b)
+    return a, b
+
+
+def scratch_pairs(par):
+    """Room for the pairs at the two nodes, and for one that is moved."""
+    scratch = par.scratch
+    return (
+        scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH],
+        scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH],
+        scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH],
+    )
 
 
 def products(a):
@@ -99,13 +110,15 @@ def director(a, axes, k):
     return a[axes + k], a[axes + 3 + k], a[axes + 6 + k]
 
 
-def values_of(k, a, par):
-    """Phi (but for the angle of a screw) and f of all rows of joint k at the pair a, into the scratch VALUES."""
+def values_at(k, node, par):
+    """Phi (but for the angle of a screw) and f of all rows of joint k at a node, into the scratch VALUES."""
+    a, _, _ = scratch_pairs(par)
+    pair_at(k, node, par, a)
     values_near(k, a, a, par)
 
 
 def values_near(k, near, a, par):
-    """The same as affine functions of each part of the pair alone: that of a distance is replaced by its tangent at the pair `near`."""
+    """The same for the pair a, affine in each part of it alone: that of a distance is replaced by its tangent at the pair `near`."""
     joint = par.joint[k]
     first = par.link[k, Link.FIRST_ROW]
     row = par.row[first : par.link[k, Link.END_ROW]]
