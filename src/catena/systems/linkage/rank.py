@@ -20,32 +20,25 @@ DEPENDENT = 1e-7  # what is left of a row that others imply, to its own length
 def choose_rows(par):
     """Set the flags of all rows, at the node of the start of the step."""
     rows = par.gradient
-    width = rows.shape[1]
     joints = par.link.shape[0]
-    taken = 0
     for k in range(joints):
         write_gradient(k, par)
-        for r in range(par.link[k, Link.FIRST_ROW], par.link[k, Link.END_ROW]):
-            par.row_sort[r, RowSort.KEPT] = 0
-            par.row[r, Row.LENGTH] = norm(rows[r], width)
     for k in range(joints):
         if par.tree[par.link[k, Link.CHILD], Tree.CARRIER] == k:
             for r in range(par.link[k, Link.FIRST_ROW], par.link[k, Link.END_ROW]):
-                take(r, taken, par)
-                taken += 1
-    while taken < rows.shape[0]:
+                take(r, par)
+    best = 0
+    while best >= 0:
         best = -1
         most = DEPENDENT
         for r in range(rows.shape[0]):
             if par.row_sort[r, RowSort.KEPT] == 0:
-                left = norm(rows[r], width) / par.row[r, Row.LENGTH]
+                left = norm(rows[r]) / par.row[r, Row.LENGTH]
                 if left > most:
                     most = left
                     best = r
-        if best < 0:
-            return
-        take(best, taken, par)
-        taken += 1
+        if best >= 0:
+            take(best, par)
 
 
 def rows_met(par):
@@ -70,26 +63,25 @@ def rows_met(par):
     return OK
 
 
-def norm(row, width):
+def norm(row):
     """Length of a row."""
     total = 0.0
-    for c in range(width):
+    for c in range(row.shape[0]):
         total += row[c] * row[c]
     return math.sqrt(total)
 
 
-def take(r, taken, par):
+def take(r, par):
     """Keep row r: make it a unit vector and the rows not yet taken normal to it."""
-    rows = par.gradient
-    width = rows.shape[1]
     par.row_sort[r, RowSort.KEPT] = 1
-    own = rows[r]
-    length = norm(own, width)
+    own = par.gradient[r]
+    width = own.shape[0]
+    length = norm(own)
     for c in range(width):
         own[c] /= length
-    for other in range(rows.shape[0]):
+    for other in range(par.gradient.shape[0]):
         if par.row_sort[other, RowSort.KEPT] == 0:
-            row = rows[other]
+            row = par.gradient[other]
             for _ in range(2):  # a second time removes what rounding left
                 along = 0.0
                 for c in range(width):
@@ -99,7 +91,7 @@ def take(r, taken, par):
 
 
 def write_gradient(k, par):
-    """The gradients of the rows of joint k at the start of the step, with masses as weights."""
+    """The gradients of the rows of joint k at the start of the step, with masses as weights, and their lengths; none is kept yet."""
     i = par.link[k, Link.PARENT]
     j = par.link[k, Link.CHILD]
     first = par.link[k, Link.FIRST_ROW]
@@ -123,3 +115,5 @@ def write_gradient(k, par):
             if i >= 0:
                 row[6 * i + l] = -out[Wrench.ON_GAP + l] / math.sqrt(par.mass[i])
                 row[6 * i + 3 + l] = out[Wrench.PARENT_TORQUE + l] / par.inertia_root[i, l]
+        par.row_sort[first + r, RowSort.KEPT] = 0
+        par.row[first + r, Row.LENGTH] = norm(row)
