@@ -176,7 +176,7 @@ def test_newton_converges_quadratically(kind) -> None:
     ("kernel", "wrong", "invariant"),
     [
         ("director_form_forces_mean_tension", lambda f, s0, s1, h, par: (h * h * 40.0 * (1.0 - 0.6 / math.sqrt(s1)), 0.0), "energy"),
-        ("director_form_rows_over_sine", lambda d: (1.0, 0.0), "energy"),
+        ("director_form_blocks_over_sine", lambda d: (1.0, 0.0), "energy"),
     ],
     ids=["spring at the end of the step", "angle without d/sin d"],
 )  # fmt: skip

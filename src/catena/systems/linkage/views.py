@@ -25,21 +25,9 @@ from . import layout as at
 from . import measures, rank, traits
 from . import start as starts
 from .director_arrays import Arrays, director_arrays, table_places
-from .director_form import (
-    bath,
-    blocks,
-    clock,
-    directors,
-    forces,
-    motors,
-    particles,
-    rattle,
-    recursion,
-    recursion_tables,
-    rows,
-    solver,
-    steps,
-)
+from .director_form import bath, blocks, clock, directors, forces, motors, particles, rattle, recursion, solver, steps
+from .director_form.recursion_tables import acted_upon, hinge_torque, pushed, torsion_torque
+from .director_form.rows import both_levels, has_distances, has_drives
 from .joint_forces import AngleQuantity, Load, OfDistance, OnAngle, OnParticles, Prescribed
 from .joints import Distance
 from .thin import THIN, ThinBodies, is_thin, spins_of_joints, thin_bodies
@@ -68,7 +56,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         kernels |= _rattle(linkage)
     else:
         equations = bind(_solver(linkage), _blocks(linkage, steps.body_of_step, *CONSERVING))
-        kernels |= {rows.both_levels: int(both), steps.correction: equations}
+        kernels |= {both_levels: int(both), steps.correction: equations}
         if traits.is_recursive(linkage):
             kernels |= _recursion(linkage)
             unknowns = int(traits.joint_freedoms(linkage).sum()) * (1 + both)
@@ -96,8 +84,8 @@ def _common_kernels(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
             views.correct_increment: steps.correct,
             views.accept_increment: steps.accept,
             views.blame: steps.blame,
-            rows.has_drives: int(bool(signals.driven)),
-            rows.has_distances: int(any(isinstance(joint, Distance) for joint in linkage.joints)),
+            has_drives: int(bool(signals.driven)),
+            has_distances: int(any(isinstance(joint, Distance) for joint in linkage.joints)),
             blocks.angle_part: blocks.angle_block if angles else None,
             steps.work_part: steps.work_between_nodes if works else None,
             steps.rank_part: rank.choose_rows if loops else None,
@@ -132,7 +120,7 @@ def _rattle(linkage: Linkage) -> dict[Slot, Filling]:
         return bind(_solver(linkage), _blocks(linkage, body, *KICKING) | {rattle.phase: phase})
 
     return {
-        rows.both_levels: 0,
+        both_levels: 0,
         steps.mean_load: rattle.mean_of_kicks,
         views.begin_increment: rattle.begin_kicked,
         views.accept_increment: rattle.accept,
@@ -187,9 +175,9 @@ def _recursion(linkage: Linkage) -> dict[Slot, Filling]:
             views.correct_increment: recursion.correct,
             views.accept_increment: recursion.accept,
             recursion.angles_part: steps.set_joints if angles else None,
-            recursion_tables.hinge_torque: recursion_tables.torsion_torque if angles else None,
-            recursion_tables.acted_upon: int(acting),
-            recursion_tables.pushed: int(linkage.particle_forces),
+            hinge_torque: torsion_torque if angles else None,
+            acted_upon: int(acting),
+            pushed: int(linkage.particle_forces),
         }
     )
 
@@ -222,7 +210,7 @@ def _published_view(linkage: Linkage, kernels: dict[Slot, Filling]) -> View | No
     if not_published(linkage):
         return None
     kernels |= {
-        rows.both_levels: 0,
+        both_levels: 0,
         views.begin_increment: directors.begin, views.guess_increment: directors.guess,
         views.correct_increment: directors.correct, views.accept_increment: directors.accept,
     }  # fmt: skip

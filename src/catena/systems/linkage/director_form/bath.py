@@ -13,20 +13,7 @@ M^1/2 v' is (1 + S)^-1 ((1 - S) kT (1 - S) + 4 kT S) (1 + S)^-1 = kT: the law is
 do not mix them, (1 - X)/(1 + X) = exp(-G dt), and elsewhere to the second order of the step.
 """
 
-from ....geometry.vectors import (
-    add,
-    clear,
-    copy,
-    cross,
-    diagonal_times,
-    dot,
-    load3,
-    negative,
-    scaled,
-    store3,
-    subtract,
-    times,
-)
+from ....geometry.vectors import add, clear, copy, cross, diagonal_times, dot, load3, scaled, store3, subtract, times
 from ....kernels import summation
 from ....kernels.views import OK, SINGULAR
 from ...baths import draw_six
@@ -119,7 +106,7 @@ def energy_of_joint(i, par):
         a = par.node[1, parent]
         arm = subtract(load3(b, Node.POSITION), load3(a, Node.POSITION))
         turning = load3(a, Node.SPIN)
-        v = add(v, negative(add(load3(a, Node.VELOCITY), cross(turning, arm))))
+        v = subtract(v, add(load3(a, Node.VELOCITY), cross(turning, arm)))
         w = subtract(w, turning)
         store3(a, Node.PUSH, add(load3(a, Node.PUSH), push))
         store3(a, Node.SPUN, add(load3(a, Node.SPUN), add(spun, cross(arm, push))))

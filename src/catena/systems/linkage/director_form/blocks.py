@@ -11,22 +11,12 @@ unit step in one part is its exact derivative.
 """
 
 from ....geometry.vectors import add, add_down, clear, copy, load3, negative, scaled, store_down, subtract
+from ....kernels import elementary as math
 from ....kernels.marks import Table, optional, slot
 from ..layout import Joint, Link, Pair, Scratch, Values, Wrench
 from .clock import torsion_energy
 from .motors import has_motors, mean_push
-from .rows import (
-    angle_parts,
-    angle_torque,
-    both_levels,
-    over_sine,
-    pair_at,
-    products,
-    scratch_pairs,
-    turned_by,
-    values_near,
-    wrench_of,
-)
+from .rows import angle_parts, angle_torque, both_levels, pairs_of, products, turned_by, values_near, wrench_of
 
 # what of a pair is changed: turns of J and I, D, E, W_J, W_I; and the columns of a body that these are
 MOVED = Table((Pair.CHILD_AXES, Pair.PARENT_AXES, Pair.GAP, Pair.SPEED, Pair.CHILD_SPIN, Pair.PARENT_SPIN))
@@ -118,9 +108,7 @@ def joint_block(k, h, lam, par, t, width):
     rows = m * (1 + both_levels())
     parent = size + rows
     scratch = par.scratch
-    a, b, c = scratch_pairs(par)
-    pair_at(k, par.node[0], par, a)
-    pair_at(k, par.node[1], par, b)
+    a, b, c = pairs_of(k, par.node[0], par)
     clear(t, (parent + size) * width)
     keep_nothing(scratch)
     for case in range(rows):
@@ -182,6 +170,16 @@ def torsion_mean(k, theta, d, h, par):
         mean = (torsion_energy(theta + d, which, par) - torsion_energy(theta, which, par)) / d
         change = h * h * (torsion_slope(theta + d, which, par) - mean) / d
     return h * h * mean + h * damping * d - push, change + h * damping - push_slope
+
+
+def over_sine(d):
+    """d / sin(d), and its derivative."""
+    s = math.sin(d)
+    if abs(s) < 0.05 and math.cos(d) > 0.0:
+        t = s * s
+        value = 1.0 + t * (1.0 / 6.0 + t * (3.0 / 40.0 + t * (15.0 / 336.0 + t * 105.0 / 3456.0)))
+        return value, s * (1.0 / 3.0 + t * (3.0 / 10.0 + t * 15.0 / 56.0)) * math.cos(d)
+    return d / s, (s - d * math.cos(d)) / (s * s)
 
 
 def angle_block(k, h, lam, a, b, c, par, t, width):

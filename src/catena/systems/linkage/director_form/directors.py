@@ -228,7 +228,7 @@ def push_directors(k, lam, par, phi):
     i = par.link[k, Link.PARENT]
     j = par.link[k, Link.CHILD]
     scratch = par.scratch
-    a, b = pairs_of(k, par)
+    a, b, _ = pairs_of(k, par.node[0], par)
     middle = scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH]
     c = scratch[Scratch.COEFFICIENTS : Scratch.COEFFICIENTS + Coefficients.WIDTH]
     values_near(k, b, b, par)

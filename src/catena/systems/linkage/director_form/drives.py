@@ -82,7 +82,7 @@ def change_of(k, unit, par):
     """Change of what multipliers of joint k hold by the motion of its bodies between the nodes."""
     i = par.link[k, Link.PARENT]
     j = par.link[k, Link.CHILD]
-    a, b = pairs_of(k, par)
+    a, b, _ = pairs_of(k, par.node[0], par)
     out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
     wrench_of(k, a, b, unit, par)
     moved = subtract(load3(par.node[1, j], Node.MOVE), load3(par.node[1, i], Node.MOVE))

@@ -29,21 +29,12 @@ from ....kernels import summation
 from ....kernels.marks import choice, optional, slot
 from ....kernels.views import OK, SINGULAR
 from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Pair, Scratch, Tree, Values
-from .blocks import (
-    add_couple,
-    deposit,
-    deposit_values,
-    keep,
-    keep_nothing,
-    move_pair,
-    torsion_slope,
-    unit_wrench,
-)
+from .blocks import add_couple, deposit, deposit_values, keep, keep_nothing, move_pair, torsion_slope, unit_wrench
 from .clock import gravity_now, time_place
 from .drives import set_drives, work_of_kicks
 from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
 from .motors import has_motors, motor_torque
-from .rows import angle_parts, angle_torque, has_drives, pair_at, scratch_pairs, values_near
+from .rows import angle_parts, angle_torque, has_drives, pairs_of, values_near
 from .steps import add_motion, axes, begin, cayley_change, place_end, turn_of_joint, work_part
 
 
@@ -158,9 +149,7 @@ def joint_at_node(k, h, lam, par, t, width):
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     parent = 6 + m
     scratch = par.scratch
-    a, b, c = scratch_pairs(par)
-    pair_at(k, par.node[phase()], par, a)
-    pair_at(k, par.node[1], par, b)
+    a, b, c = pairs_of(k, par.node[phase()], par)
     clear(t, (parent + 6) * width)
     keep_nothing(scratch)
     for case in range(m):

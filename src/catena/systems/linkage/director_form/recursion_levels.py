@@ -35,8 +35,7 @@ from ..layout import Joint, Link, Node, Scratch, Sweep, Tree, behind_change
 from .recursion_elimination import shift_torque
 from .steps import axes, mean_times
 
-# rows of 8 numbers in a table of the published step, of 14 with both levels
-NARROW, WIDE = 8, 14
+WIDE = 14  # numbers in a row of a table
 DISPLACEMENT, TWIST, FORCE, TORQUE = 0, 3 * WIDE, 6 * WIDE, 9 * WIDE  # Gam, del, F, T
 RESIDUAL = 12  # column of the wrench; behind it what corrections add
 SPACE_SPIN = behind_change(12)[-1]

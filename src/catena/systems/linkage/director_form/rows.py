@@ -76,12 +76,12 @@ def pair_at(k, node, par, a):
     products(a)
 
 
-def pairs_of(k, par):
-    """The pairs of joint k at the start and at the end of the step."""
-    a, b, _ = scratch_pairs(par)
-    pair_at(k, par.node[0], par, a)
+def pairs_of(k, node, par):
+    """The pairs of joint k at a node and at the end of the step, and room for one that is moved."""
+    a, b, c = scratch_pairs(par)
+    pair_at(k, node, par, a)
     pair_at(k, par.node[1], par, b)
-    return a, b
+    return a, b, c
 
 
 def scratch_pairs(par):
@@ -308,16 +308,6 @@ def angle_parts(joint, a):
 def turned_by(u0, w0, u1, w1):
     """The increment of the angle between two nodes, in (-pi, pi]."""
     return math.atan2(u0 * w1 - u1 * w0, u0 * u1 + w0 * w1)
-
-
-def over_sine(d):
-    """d / sin(d), and its derivative."""
-    s = math.sin(d)
-    if abs(s) < 0.05 and math.cos(d) > 0.0:
-        t = s * s
-        value = 1.0 + t * (1.0 / 6.0 + t * (3.0 / 40.0 + t * (15.0 / 336.0 + t * 105.0 / 3456.0)))
-        return value, s * (1.0 / 3.0 + t * (3.0 / 10.0 + t * 15.0 / 56.0)) * math.cos(d)
-    return d / s, (s - d * math.cos(d)) / (s * s)
 
 
 def angle_torque(joint, a, b, u, w):

@@ -434,7 +434,7 @@ def work_between_nodes(z, e, h, time, par):
 
 def turn_of_joint(k, par):
     """By how much the angle of joint k grows between the nodes."""
-    a, b = pairs_of(k, par)
+    a, b, _ = pairs_of(k, par.node[0], par)
     u0, w0 = angle_parts(par.joint[k], a)
     u1, w1 = angle_parts(par.joint[k], b)
     return turned_by(u0, w0, u1, w1)
