@@ -44,7 +44,8 @@ def aligned(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[Body, ...]
     made = list(bodies)
     for number, body in enumerate(bodies):
         if body.kind == "point":
-            arms = np.array([end for joint in joints for end in _ends(joint, number)]).reshape(-1, 3)
+            ends = [pair for joint in joints for pair in zip((joint.parent, joint.child), joint.at, strict=True)]
+            arms = np.array([point for held, point in ends if held == number]).reshape(-1, 3)
             longest = max(arms, key=lambda arm: float(arm @ arm), default=np.zeros(3))
             beside = np.abs(np.cross(arms, longest)).max(initial=0.0)
             if np.count_nonzero(longest) > 1 and beside <= ON_LINE * float(longest @ longest):
@@ -52,11 +53,6 @@ def aligned(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[Body, ...]
                 along = longest / np.linalg.norm(longest)
                 made[number] = point_with_axes(body, np.column_stack([across, np.cross(along, across), along]))
     return tuple(made)
-
-
-def _ends(joint: Joint, body: int) -> list[Vector]:
-    """The points at which a joint holds a body."""
-    return [point for end, point in zip((joint.parent, joint.child), joint.at, strict=True) if end == body]
 
 
 @dataclass(frozen=True)

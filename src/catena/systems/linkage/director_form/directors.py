@@ -102,17 +102,12 @@ def guess(par, x):
             store3(own, Body.DIRECTORS + 3 * k, gained)
 
 
-def hat(q, p):
-    """Ghat(q) p = y/2 for three directors q and three momenta p, nine numbers each."""
+def hat_of(body):
+    """Ghat(q) p = y/2 of a body."""
     total = ZERO
     for l in range(3):
-        total = add(total, cross(director(p, 0, l), director(q, 0, l)))
+        total = add(total, cross(director(body, Body.MOMENTA, l), director(body, Body.DIRECTORS, l)))
     return scaled(0.5, total)
-
-
-def hat_of(body):
-    """Ghat(q) p of a body."""
-    return hat(body[Body.DIRECTORS : Body.MOMENTUM], body[Body.MOMENTA : Body.WIDTH])
 
 
 def add_hat_transposed(q, a, scale, out):
