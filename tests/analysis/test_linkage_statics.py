@@ -124,9 +124,8 @@ def no_loads(z, par):
     """`note_loads` that forgets them."""
 
 
-def stiff_arm(kind, n, data, base, change, turn_above):
+def stiff_arm(i, par):
     """`change_joint` that forgets that axes and arms turn."""
-    return 0.0, 0.0, 0.0
 
 
 def still_rows(z, par):

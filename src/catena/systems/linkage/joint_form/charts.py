@@ -29,7 +29,7 @@ from ..director_form.rows import has_drives
 from .forces import JointPlace
 from .kernels import articulated_field, handed
 from .loops import Condition, Row, along_row, turn_of, write_row
-from .motion import BALL, Link, Node, Place, clear, copy, hands_on, place_nodes
+from .motion import BALL, Link, Node, Place, clear, copy, freedoms, hands_on, place_nodes
 
 
 class LoopRate(Record):
@@ -282,7 +282,7 @@ def write_slope(y, r, par):
             n = par.tree_nodes[i]
             c = par.tree_columns[i]
             if c >= 0:
-                for l in range(link[Link.RATES]):
+                for l in range(freedoms(link)):
                     a = Node.S + 6 * l
                     along = sum_from(dot(load3(n, a), force), load3(n, a + 3), torque)
                     slope[c + l] += along * par.tree_units[par.tree_rows.shape[0] + c + l] / par.tree_units[r]

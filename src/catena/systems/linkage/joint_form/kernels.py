@@ -14,7 +14,7 @@ from ....geometry.quaternion import load4, product, store4, with_vector
 from ....geometry.vectors import ZERO, add, add3, add_down, cross, load3, load9, load_down, scaled, store3, times
 from ....kernels.marks import optional
 from ..director_form.clock import gravity_now
-from .motion import BALL, Data, Link, Node, clear, copy, hands_on, joint_at, place_nodes, store6
+from .motion import BALL, Data, Link, Node, clear, copy, freedoms, hands_on, joint_at, place_nodes, store6
 
 
 @optional
@@ -98,7 +98,7 @@ def gather_inertia(par):
 def gather_node(i, par):
     """The same of one node, and what its parent feels of it."""
     link, n, above = joint_at(i, par)
-    f = link[Link.RATES]
+    f = freedoms(link)
     for k in range(f):
         for a in range(6):
             total = 0.0
@@ -156,7 +156,7 @@ def begin_bias(par):
 def gather_drive(i, par):
     """E = TAU - S^T BIAS along the freedoms of a joint."""
     n = par.tree_nodes[i]
-    for k in range(par.tree_links[i, Link.RATES]):
+    for k in range(freedoms(par.tree_links[i])):
         total = n[Node.TAU + k]
         for a in range(6):
             total -= n[Node.S + 6 * k + a] * n[Node.BIAS + a]
@@ -169,7 +169,7 @@ def respond(par, moving):
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
         gather_drive(i, par)
         if par.tree_links[i, Link.PARENT] > 0:
-            push_inward(par.tree_nodes[i], par.tree_links[i, Link.RATES], moving)
+            push_inward(par.tree_nodes[i], freedoms(par.tree_links[i]), moving)
             hand_bias(i, Node.XDOT, par)
     for i in range(1, par.tree_links.shape[0]):
         follow(i, moving, par)
@@ -197,7 +197,7 @@ def push_inward(n, f, moving):
 def follow(i, moving, par):
     """udot = D^-1 (e - U^T t), xdot = t + S udot, t = X xdot_p + c."""
     link, n, above = joint_at(i, par)
-    f = link[Link.RATES]
+    f = freedoms(link)
     turning = load3(above, Node.XDOT + 3)
     t = add(load3(above, Node.XDOT), cross(turning, load3(n, Node.ARM)))
     store3(n, Node.XDOT, add(t, scaled(moving, load3(n, Node.C))))
@@ -231,11 +231,11 @@ def articulated_field(z, par, out):
         link, n, _ = joint_at(i, par)
         at = link[Link.COORDINATE]
         rate = link[Link.RATE]
-        copy(n, Node.UDOT, out, rate, link[Link.RATES])
+        copy(n, Node.UDOT, out, rate, freedoms(link))
         if link[Link.KIND] == BALL:
             store4(out, at, product(load4(z, at), with_vector(0.0, scaled(0.5, load3(z, rate)))))
         else:
-            copy(z, rate, out, at, link[Link.RATES])
+            copy(z, rate, out, at, freedoms(link))
     carry_along(z, par, out)
 
 

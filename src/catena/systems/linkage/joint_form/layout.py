@@ -84,7 +84,7 @@ def layout_of(linkage: Linkage) -> Layout:
     links = [
         [
             node.parent, node.kind, place("coordinate", k), place("rate", k), place("image", node.joint) if node.has_image else -1,
-            place("shift", node.joint) if node.has_shift else -1, node.driven, node.rates,
+            place("shift", node.joint) if node.has_shift else -1, node.driven,
         ]
         for k, node in enumerate(nodes)
     ]  # fmt: skip

@@ -27,7 +27,7 @@ from ....kernels.elimination import eliminate, factorise, solve, substitute
 from ....kernels.marks import Record
 from ....kernels.views import OK, SINGULAR
 from .charts import LoopRate, close_loops
-from .motion import BALL, Link, clear
+from .motion import BALL, Link, clear, freedoms
 from .slopes import Base, find_slopes
 
 
@@ -139,7 +139,7 @@ def write_change(par, out):
     for i in range(1, par.tree_links.shape[0]):
         link = par.tree_links[i]
         at = par.newton_rows[i]
-        for k in range(link[Link.RATES]):
+        for k in range(freedoms(link)):
             total = 0.0
             for l in range(phi.shape[0]):
                 total += par.newton_slopes[0, at + k, l] * phi[l] + par.newton_slopes[1, at + k, l] * u[l]

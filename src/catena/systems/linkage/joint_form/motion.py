@@ -41,7 +41,6 @@ class Link(Record):
     IMAGE = 1  # place in z
     SHIFT = 1  # place in z
     DRIVEN = 1  # its coordinate is this function of the time
-    RATES = 1  # how many it has
 
 
 class Place(Record):
@@ -129,6 +128,13 @@ def hands_on(link):
 def turned_from(n, data, at):
     """In space, a vector of a node that stands in a row from `at` on."""
     return times(load9(n, Node.AXES), load3(data, at))
+
+
+def freedoms(link):
+    """Number of rates of a node; as branches, for loops over three are unrolled."""
+    if link[Link.KIND] != SINGLE:
+        return 3
+    return 1 if link[Link.RATE] >= 0 else 0
 
 
 def number_at(z, place):

@@ -20,7 +20,7 @@ from ....geometry.quaternion import load4, product, store4, with_vector
 from ....geometry.vectors import add, cross, dot, load3, negative, scaled
 from ....kernels.elimination import factorise, reciprocal, solve
 from ....kernels.views import SINGULAR
-from .motion import BALL, Link, copy
+from .motion import BALL, Link, copy, freedoms
 from .slopes import Base
 
 
@@ -58,22 +58,22 @@ def solve_tree(c, h, x, par):
     for n in range(1, par.tree_links.shape[0]):
         link = par.tree_links[n]
         at = par.newton_rows[n]
-        copy(x, link[Link.RATE], right, at, link[Link.RATES])
+        copy(x, link[Link.RATE], right, at, freedoms(link))
         if link[Link.KIND] == BALL:
             turn_ball(link[Link.COORDINATE], at, h, par.tree_base[n], x, phi)
         else:
-            copy(x, link[Link.COORDINATE], phi, at, link[Link.RATES])
+            copy(x, link[Link.COORDINATE], phi, at, freedoms(link))
     for i in range(f):
         for k in range(f):
             right[i] += h * a[i, k] * phi[k]
     solve(par.newton_factors[c], f, par.newton_pivots[c], right)
     for n in range(1, par.tree_links.shape[0]):
         link = par.tree_links[n]
-        copy(right, par.newton_rows[n], x, link[Link.RATE], link[Link.RATES])
+        copy(right, par.newton_rows[n], x, link[Link.RATE], freedoms(link))
         if link[Link.KIND] == BALL:
             follow_ball(link[Link.COORDINATE], link[Link.RATE], h, par.tree_base[n], x)
         else:
-            for k in range(link[Link.RATES]):
+            for k in range(freedoms(link)):
                 x[link[Link.COORDINATE] + k] += h * x[link[Link.RATE] + k]
 
 

@@ -35,7 +35,7 @@ from ....kernels.marks import Record, optional
 from ..director_form.rows import has_drives
 from ..layout import Signal
 from .kernels import accelerate, respond
-from .motion import ACTING, BALL, SINGLE, TRANSLATION, Data, Link, Node, clear, copy, joint_at, turned_from
+from .motion import ACTING, BALL, SINGLE, TRANSLATION, Data, Link, Node, clear, copy, freedoms, joint_at, turned_from
 
 
 class Base(Record):
@@ -92,7 +92,7 @@ def find_slopes(z, par):
     note_forces(z, par)
     gather_wrenches(par)
     for j in range(1, par.tree_links.shape[0]):
-        for k in range(par.tree_links[j, Link.RATES]):
+        for k in range(freedoms(par.tree_links[j])):
             for which in range(2):
                 change_all(j, k, 1.0 - which, 1.0 * which, par)
                 respond_to_change(z, par.newton_rows[j] + k, which, par)
@@ -102,7 +102,7 @@ def find_slopes(z, par):
 def write_column(column, at, sign, par, out):
     """What stands at a place of all nodes, a number for each rate, into a column."""
     for i in range(1, par.tree_links.shape[0]):
-        for k in range(par.tree_links[i, Link.RATES]):
+        for k in range(freedoms(par.tree_links[i])):
             out[par.newton_rows[i] + k, column] = sign * par.tree_nodes[i, at + k]
 
 
@@ -121,8 +121,8 @@ def note_base(z, par):
         force, moment = own_wrench(n, data)
         store3(base, Base.FORCE, force)
         store3(base, Base.MOMENT, moment)
-        copy(z, link[Link.RATE], base, Base.RATES, link[Link.RATES])
-        copy(n, Node.UDOT, base, Base.GAINS, link[Link.RATES])
+        copy(z, link[Link.RATE], base, Base.RATES, freedoms(link))
+        copy(n, Node.UDOT, base, Base.GAINS, freedoms(link))
         if has_drives() and link[Link.DRIVEN] >= 0:
             base[Base.RATES] = par.signal[link[Link.DRIVEN], Signal.SLOPE]
             base[Base.GAINS] = par.signal[link[Link.DRIVEN], Signal.CURVATURE]

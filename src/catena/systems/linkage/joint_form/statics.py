@@ -14,7 +14,7 @@ from ..director_form.clock import gravity_now
 from .kernels import accelerate, apply_forces, begin_bias, gather_drive, hand_bias, weigh_nodes
 from .loop_slopes import change_row
 from .loops import Row, pull_along, write_row
-from .motion import Link, Node, clear, copy, place_nodes
+from .motion import Node, clear, copy, freedoms, place_nodes
 from .slopes import change_all, gather_wrenches, note_base, note_forces, write_column
 
 
@@ -33,7 +33,7 @@ def find_push(z, par, out):
     rest(z, par)
     gather_push(par)
     for i in range(1, par.tree_links.shape[0]):
-        copy(par.tree_nodes[i], Node.E, out, par.newton_rows[i], par.tree_links[i, Link.RATES])
+        copy(par.tree_nodes[i], Node.E, out, par.newton_rows[i], freedoms(par.tree_links[i]))
 
 
 def find_stiffness(z, par, out):
@@ -64,7 +64,7 @@ def fill_matrices(z, par, out):
     note_forces(z, par)
     gather_wrenches(par)
     for j in range(1, par.tree_links.shape[0]):
-        for k in range(par.tree_links[j, Link.RATES]):
+        for k in range(freedoms(par.tree_links[j])):
             for which in range(out.shape[0]):
                 change_all(j, k, 1.0 - which, 1.0 * which, par)
                 change_rows(z, par)
