@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -145,20 +146,18 @@ class LinkageOutputs:
         torques = np.vstack([self._control.torque.values, np.zeros((1, len(self.linkage.controls)))])  # at first none
         return [_with_forces(self.linkage, held_forces(self.linkage.forces, torques[k])) for k in last]
 
+    @property
+    def _samples(self) -> Iterator[tuple[Linkage, State, Array]]:
+        return zip(self._held, self._states, self._angles, strict=True)
+
     @cached_property
     def _motors(self) -> Array:
-        made = [
-            motor_torques(held, state, angles)
-            for held, state, angles in zip(self._held, self._states, self._angles, strict=True)
-        ]
+        made = [motor_torques(*sample) for sample in self._samples]
         return np.array(made).reshape(len(made), -1)
 
     @cached_property
     def _reactions(self) -> JointReactions:
-        made = [
-            reactions(held, state, angles)
-            for held, state, angles in zip(self._held, self._states, self._angles, strict=True)
-        ]
+        made = [reactions(*sample) for sample in self._samples]
         return JointReactions(np.array([one.force for one in made]), np.array([one.torque for one in made]))
 
     def _labelled(self, values: Array, dims: tuple[str, ...], about: str) -> xarray.DataArray:

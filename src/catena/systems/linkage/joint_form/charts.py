@@ -101,7 +101,7 @@ def end_on_surface(z, e, dt, par):
         if y[k] != z[k]:
             z[k] = y[k]
             e[k] = 0.0
-    if chart_ends(z, -dt, par):
+    if chart_ends(z, -dt, par) != OK:
         return LOOP_LOST
     write_slopes(z, par)
     for r in range(par.tree_rows.shape[0]):
@@ -117,7 +117,7 @@ def end_on_surface(z, e, dt, par):
 
 
 def chart_ends(z, dt, par):
-    """Whether the minor of the chart changes its sign on the way along the velocities over dt.
+    """LOOP_LOST if the minor of the chart changes its sign on the way along the velocities over dt, else OK.
 
     On the way back over the step just made this tells a chart that ended within it, also if the loop went on along another branch
     of the surface, where the minor has its old sign.
@@ -132,10 +132,7 @@ def chart_ends(z, dt, par):
         move(y, c, dt * z[par.tree_rates[c, LoopRate.PLACE]], par)
     write_slopes(y, par)
     there, _ = chart_minor(par)
-    if here != there:
-        fault(CHART_ENDS, 0.0, par)
-        return True
-    return False
+    return fault(CHART_ENDS, 0.0, par) if here != there else OK
 
 
 def fault(reason, amount, par):

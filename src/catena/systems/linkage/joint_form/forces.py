@@ -1,6 +1,6 @@
 """What acts on the nodes of a tree: springs, dampers, pair potentials between points, loads, torsions of joints.
 
-The parameters are those of the director form (`linkage_layout`). par.tree_home[i] is the node of body i (the last: the ground); par.tree_joints[k] tells of
+The parameters are those of the director form (`layout` of the linkage). par.tree_home[i] is the node of body i (the last: the ground); par.tree_joints[k] tells of
 joint k its nodes, where its image, its angle and its shift stand in z, the node of its hinge, and whether it closes a loop.
 """
 

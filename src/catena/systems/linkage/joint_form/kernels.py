@@ -1,6 +1,6 @@
 """Accelerations of linked bodies in the coordinates of their joints, by articulated-body inertias [featherstone1983].
 
-Gauss's principle for the whole tree [kneller1994] is solved from the tips inward and back, x = X x_p + S u as in `articulated_motion`:
+Gauss's principle for the whole tree [kneller1994] is solved from the tips inward and back, x = X x_p + S u as in `motion`:
 
     U = P S,  D = S^T U,  e = tau - S^T p,   P_p += X^T (P - U D^-1 U^T) X,   p_p += X^T (p + P c + U D^-1 (e - U^T c))
     udot = D^-1 (e - U^T t),  xdot = t + S udot,  t = X xdot_p + c
@@ -89,14 +89,8 @@ def invert_three(n, data):
     store3(n, Node.INVERSE + 6, (i31, i32, 1.0 / g3))
 
 
-def gather_inertia(par):
-    """U, D^-1 and the inertia that each node feels, from the tips inward."""
-    for i in range(par.tree_links.shape[0] - 1, 0, -1):
-        gather_node(i, par)
-
-
 def gather_node(i, par):
-    """The same of one node, and what its parent feels of it."""
+    """U and D^-1 of a node whose children have handed on their inertia; its own is handed on to its parent."""
     link, n, above = joint_at(i, par)
     f = freedoms(link)
     for k in range(f):
@@ -219,7 +213,8 @@ def accelerate(z, par):
     place_nodes(z, par)
     weigh_nodes(gravity_now(par), par)
     apply_forces(z, par)
-    gather_inertia(par)
+    for i in range(par.tree_links.shape[0] - 1, 0, -1):
+        gather_node(i, par)
     hold_loops(z, par)
 
 

@@ -60,8 +60,22 @@ def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
         "moments": np.where(moments > 0.0, moments, THIN),
         "newton_rows": np.cumsum(rates, dtype=np.int64) - rates,
     }
-    own = {"tree_nodes": scratch, "tree_power": np.zeros(2), "tree_director": np.zeros(13 * n + 6 * joints + 3)}
-    return parameters, own | _loop_scratch(layout, len(of_loops["tree_rows"]))
+    count, loop_rates = len(of_loops["tree_rows"]), len(layout.loop_rates)
+    return parameters, {
+        "tree_nodes": scratch,
+        "tree_power": np.zeros(forces.Power.WIDTH),
+        "tree_director": np.zeros(13 * n + 6 * joints + 3),
+        "tree_chart": np.zeros(1 + count + loop_rates, dtype=np.int64),
+        "tree_order": np.zeros(count + loop_rates, dtype=np.int64),
+        "tree_gradients": np.zeros((count, loops.Row.WIDTH)),
+        "tree_slopes": np.zeros((count, loop_rates)),
+        "tree_matrix": np.zeros(count * max(count + 2, 2 * sum(rates) + 1)),
+        "tree_multipliers": np.zeros(count),
+        "tree_applied": np.zeros((len(rates), motion.ACTING)),
+        "tree_closed": np.zeros(layout.dimension),
+        "tree_before": np.zeros(2 * layout.dimension),
+        "tree_fault": np.zeros(charts.Fault.WIDTH),
+    }
 
 
 def newton_arrays(linkage: Linkage, modes: int) -> Arrays:
@@ -113,23 +127,6 @@ def _joints(linkage: Linkage, layout: Layout) -> NDArray[np.int64]:
         for k, joint in enumerate(linkage.joints)
     ]
     return np.array(rows, dtype=np.int64).reshape(-1, forces.JointPlace.WIDTH)
-
-
-def _loop_scratch(layout: Layout, count: int) -> Arrays:
-    """What `loops` and `charts` write into, for so many rows of closing joints."""
-    rates = len(layout.loop_rates)
-    return {
-        "tree_chart": np.zeros(1 + count + rates, dtype=np.int64),
-        "tree_order": np.zeros(count + rates, dtype=np.int64),
-        "tree_gradients": np.zeros((count, loops.Row.WIDTH)),
-        "tree_slopes": np.zeros((count, rates)),
-        "tree_matrix": np.zeros(count * max(count + 2, 2 * sum(node.rates for node in layout.nodes) + 1)),
-        "tree_multipliers": np.zeros(count),
-        "tree_applied": np.zeros((len(layout.nodes), motion.ACTING)),
-        "tree_closed": np.zeros(layout.dimension),
-        "tree_before": np.zeros(2 * layout.dimension),
-        "tree_fault": np.zeros(charts.Fault.WIDTH),
-    }
 
 
 def _size(linkage: Linkage, layout: Layout, closure: int) -> float:
