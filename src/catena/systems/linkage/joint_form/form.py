@@ -38,8 +38,8 @@ from . import newton as newton
 from . import slopes as slopes
 from .closing import close_start
 from .layout import Layout, layout_of
-from .motion import BALL, TRANSLATION, Link, Node, Place, joint_at, number_at, place_nodes, store6, time_of
-from .slopes import own_wrench
+from .motion import BALL, TRANSLATION, Link, Node, Place, joint_at, number_at, place_nodes, time_of
+from .slopes import write_wrench
 from .tables import articulated_arrays, joint_form_par, newton_arrays
 
 if TYPE_CHECKING:
@@ -118,8 +118,7 @@ def carry_time_and_work(z, par, out):
 def drive_power(par):
     """What drives put in: the wrench that a node with all that it carries asks of its joint, S^T F, times the rate."""
     for i in range(1, par.tree_links.shape[0]):
-        force, torque = own_wrench(par.tree_nodes[i], par.tree_data[i])
-        store6(par.tree_nodes[i], Node.BIAS, force, torque)
+        write_wrench(par.tree_nodes[i], par.tree_data[i], par.tree_nodes[i], Node.BIAS)
     power = 0.0
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
         link, n, _ = joint_at(i, par)

@@ -8,20 +8,7 @@ par.tree_nodes has a row of scratch for each node, the ground first.
 from __future__ import annotations
 
 from ....geometry.quaternion import load4, normalised_rotation, product, store4, with_vector
-from ....geometry.vectors import (
-    ZERO,
-    add,
-    add3,
-    column,
-    cross,
-    load3,
-    load9,
-    scaled,
-    store3,
-    store9,
-    subtract,
-    times,
-)
+from ....geometry.vectors import ZERO, add, add3, column, cross, load3, load9, scaled, store3, store9, subtract, times
 from ....kernels import elementary as math
 from ....kernels.marks import Record, within
 from ..director_form.clock import set_time

@@ -44,7 +44,7 @@ class Base(Record):
     PARENT_ARM = 3  # from the centre of the parent to the joint
     CHILD_ARM = 3  # from its own centre to the joint
     AXIS = 3
-    FORCE = 3  # F, that the joint hands on
+    FORCE = 3  # F, that the joint hands on; first the part that the node asks for itself
     MOMENT = 3  # about its own centre
     ACCELERATION = 3
     TURNING = 3  # angular acceleration
@@ -118,9 +118,7 @@ def note_base(z, par):
         store3(base, Base.PARENT_ARM, add(arm, b) if link[Link.KIND] == SINGLE else arm)
         store3(base, Base.AXIS, turned_from(above, data, Data.AXIS))
         copy(n, Node.XDOT, base, Base.ACCELERATION, 6)
-        force, moment = own_wrench(n, data)
-        store3(base, Base.FORCE, force)
-        store3(base, Base.MOMENT, moment)
+        write_wrench(n, data, base, Base.FORCE)
         copy(z, link[Link.RATE], base, Base.RATES, freedoms(link))
         copy(n, Node.UDOT, base, Base.GAINS, freedoms(link))
         if has_drives() and link[Link.DRIVEN] >= 0:
@@ -131,11 +129,12 @@ def note_base(z, par):
         clear(base, Base.STIFFNESS, Base.WIDTH - Base.STIFFNESS)
 
 
-def own_wrench(n, data):
-    """What a node asks for itself: I xdot + p."""
+def write_wrench(n, data, row, at):
+    """What a node asks for itself, I xdot + p, into a row."""
     force = add(load3(n, Node.APPLIED), scaled(data[Data.MASS], load3(n, Node.XDOT)))
     torque = inertia_times(load9(n, Node.AXES), data, load3(n, Node.XDOT + 3))
-    return force, add(load3(n, Node.APPLIED + 3), torque)
+    store3(row, at, force)
+    store3(row, at + 3, add(load3(n, Node.APPLIED + 3), torque))
 
 
 def inertia_times(q, data, v):

@@ -112,13 +112,13 @@ def newton_arrays(linkage: Linkage, modes: int) -> Arrays:
 
 def _data(linkage: Linkage, node: Node) -> tuple[float, ...]:
     """A row of `motion.Data`."""
-    mass, moments = (
-        (linkage.bodies[node.body].mass, linkage.bodies[node.body].moments) if node.body >= 0 else (0.0, ZERO)
-    )
+    body = linkage.bodies[node.body] if node.body >= 0 else None
+    mass, moments = (0.0, ZERO) if body is None else (body.mass, body.moments)
     return *node.a, *node.b, *node.axis, node.turn, node.advance, mass, *moments, *node.held
 
 
 def _joints(linkage: Linkage, layout: Layout) -> NDArray[np.int64]:
+    """Rows of `forces.JointPlace`."""
     hinges = {node.joint: k for k, node in enumerate(layout.nodes) if node.tells}
     driven = {node.joint: node.driven for node in layout.nodes if node.tells and node.turns}
     columns = layout.images, layout.angles, layout.shifts, hinges, dict.fromkeys(linkage.tree.loops, 1), driven
