@@ -181,13 +181,7 @@ class _Partitioned(Method):
 
 
 class _Euler(_Partitioned):
-    """One of the two, each the adjoint of the other: a kernel where H is separable, and the half that is implicit elsewhere."""
-
-    kernels: ClassVar[tuple[Kernel, Kernel]]
-
-    def stepper(self, view: View) -> Stepper:
-        explicit, half = self.kernels
-        return self._stepper(view, explicit, bind(euler_step, {first_euler: half}))
+    """One of the two, each the adjoint of the other."""
 
     @property
     def traits(self) -> Traits:
@@ -209,7 +203,9 @@ class EulerA(_Euler):
 
     stated: ClassVar[Mapping[str, str]] = {"implicit": "q"}
     formerly = "EulerB"
-    kernels = (drift_kick, Q_IMPLICIT)
+
+    def stepper(self, view: View) -> Stepper:
+        return self._stepper(view, drift_kick, bind(euler_step, {first_euler: Q_IMPLICIT}))
 
 
 @register
@@ -226,7 +222,9 @@ class EulerB(_Euler):
 
     stated: ClassVar[Mapping[str, str]] = {"implicit": "p"}
     formerly = "EulerA"
-    kernels = (kick_drift, P_IMPLICIT)
+
+    def stepper(self, view: View) -> Stepper:
+        return self._stepper(view, kick_drift, bind(euler_step, {first_euler: P_IMPLICIT}))
 
 
 @register
