@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import tomllib
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import get_args
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypeAliasType
 
 import catena as ct
@@ -427,6 +428,18 @@ def test_arrays_are_lists_in_a_case_whatever_python_calls_them(alias, monkeypatc
     assert tables._without_arrays(kind) == tables.Nested
     assert set(get_args(tables._without_arrays(kind | None))) == {*get_args(tables.Nested), type(None)}
     assert tables._without_arrays(int | None) == int | None
+
+
+@pytest.mark.parametrize("alias", [False, True])
+def test_a_list_or_an_array_is_a_list_in_a_case_whatever_python_calls_it(alias, monkeypatch):
+    """So is NDArray: the tables of joints of other packages could not be made."""
+    kind = TypeVar("kind", bound=np.generic)
+    array = TypeAliasType("Doubles", np.ndarray[Any, np.dtype[kind]], type_params=(kind,)) if alias else NDArray
+    given = Union[Sequence[float], array[np.float64]]  # noqa: UP007 - an alias knows no other way
+    if alias:
+        assert tables._without_arrays(given) == given
+        monkeypatch.setattr(tables, "ARRAY", get_origin(array[np.float64]))
+    assert tables._without_arrays(given) == Sequence[float]
 
 
 @pytest.mark.parametrize(

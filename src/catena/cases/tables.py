@@ -33,7 +33,7 @@ from typing import (
 )
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -57,6 +57,7 @@ from ..systems.sampled import TIME
 from .positions import Path
 
 ARRAY_LIKE = set(get_args(ArrayLike)) or {ArrayLike}  # a union; from Python 3.12 on an alias, which has no parts
+ARRAY = get_origin(NDArray[np.float64])  # the array itself; from Python 3.12 on an alias of it
 Nested: TypeAlias = float | list[float] | list[list[float]] | list[list[list[float]]]  # what it is in a case
 DRAWN = ("temperature", "seed")  # keys of a start that say how momenta are drawn
 TABLE, VALUE = "<table>", "<value>"  # and of a key that takes a table, or something else
@@ -318,7 +319,7 @@ def _without_arrays(hint: Any) -> Any:
             others = reduce(or_, (part for part in parts if part not in described))
             value = Annotated[_without_arrays(others), Tag(VALUE)]  # type: ignore[valid-type]
             return Annotated[Annotated[table_of(described[0]), Tag(TABLE)] | value, Discriminator(_table_or_value)]
-        return reduce(or_, (_without_arrays(part) for part in parts if get_origin(part) is not np.ndarray))
+        return reduce(or_, (_without_arrays(part) for part in parts if get_origin(part) is not ARRAY))
     return GenericAlias(Sequence, (_without_arrays(parts[0]),)) if origin is Sequence else hint
 
 
