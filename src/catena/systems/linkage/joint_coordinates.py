@@ -84,15 +84,15 @@ def controlled_places(linkage: Linkage, view: View, z: Array, known_as: Callable
     from .joint_form.motion import Link
 
     joints = list(linkage.controls)
-    if view.name != "field":
-        first = 13 * linkage.count + 4 * len(linkage.joints)
-        return z[[first + k for k in joints]], joint_speeds(linkage, known_as())[joints]
-    layout = layout_of(linkage)
-    angles = [layout.angles[k] for k in joints]
-    rates = {row[Link.COORDINATE]: row[Link.RATE] for row in layout.links if row[Link.RATE] >= 0}
-    if all(place in rates for place in angles):
-        return z[angles], z[[rates[place] for place in angles]]
-    return z[angles], joint_speeds(linkage, known_as())[joints]  # some close loops
+    if view.name == "field":
+        layout = layout_of(linkage)
+        places = [layout.angles[k] for k in joints]
+        rates = {row[Link.COORDINATE]: row[Link.RATE] for row in layout.links if row[Link.RATE] >= 0}
+        if all(place in rates for place in places):  # none closes a loop
+            return z[places], z[[rates[place] for place in places]]
+    else:
+        places = [13 * linkage.count + 4 * len(linkage.joints) + k for k in joints]
+    return z[places], joint_speeds(linkage, known_as())[joints]
 
 
 def start_from_joints(

@@ -220,6 +220,7 @@ class FromText(OnBodies):
     """Base of the potentials given as text in some variables, t and named parameters, with what follows from it."""
 
     variables: ClassVar[tuple[str, ...]]
+    stem: ClassVar[str]  # of the names of its kernels
     arguments: ClassVar[str]  # of its kernels
     array: ClassVar[str]  # where these find the parameters, from `at` on
     time: ClassVar[str] = TIME  # and the time
@@ -251,9 +252,10 @@ class FromText(OnBodies):
         values = dict(zip((*self.variables, TIME), place, strict=True)) | dict(self.parameters)
         return first_undefined(parse(self.potential, list(values)), values)
 
-    @abstractmethod
     def derivatives(self, energy: sympy.Expr) -> dict[str, list[sympy.Expr]]:
-        """What the kernels return, by their names, for the energy that the text says."""
+        """What the kernels return, by their names, for the energy that the text says: that, its slopes, and its rate."""
+        *slopes, rate = jacobian([energy], [*self.variables, TIME])[0]
+        return {f"{self.stem}_energy": [energy], f"{self.stem}_slope": slopes, f"{self.stem}_rate": [rate]}
 
     def written(self, name: str) -> Written:
         """The kernel of this name."""
@@ -296,6 +298,7 @@ class Torsion(FromText, OnAngle):
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
     damping: float = field(default=0.0, metadata=FROM_ZERO)
     variables = ("theta",)
+    stem = "torsion"
     arguments = "theta, at, par"
     array = "par.torsion"
     time = f"par.scratch[{Scratch.NOW}]"
@@ -308,11 +311,8 @@ class Torsion(FromText, OnAngle):
         return self.written(quantity)
 
     def derivatives(self, energy: sympy.Expr) -> dict[str, list[sympy.Expr]]:
-        slope, rate = jacobian([energy], ["theta", TIME])[0]
-        curvature = jacobian([slope], ["theta"])[0][0]
-        return {
-            "torsion_energy": [energy], "torsion_slope": [slope], "torsion_curvature": [curvature], "torsion_rate": [rate],
-        }  # fmt: skip
+        made = super().derivatives(energy)
+        return made | {"torsion_curvature": jacobian(made["torsion_slope"], ["theta"])[0]}
 
 
 @FORCES.register

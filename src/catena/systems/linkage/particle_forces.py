@@ -6,20 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ...errors import InputError
-from ...expressions import jacobian
 from ...kernels.marks import Written
 from ..potentials.pairwise import interpreted, value_or_nan
-from ..sampled import TIME
 from .declared import is_number, unless_none
 from .joint_forces import FORCES, FromText, OnParticles
-
-if TYPE_CHECKING:
-    import sympy
 
 JUMP = 1e-9  # relative: what a potential may differ by after a full turn
 ANGLES = (-math.pi, math.pi, 0.5, -2.0)  # at which it is asked: where the turn ends, and others that tell its size
@@ -28,16 +23,11 @@ ANGLES = (-math.pi, math.pi, 0.5, -2.0)  # at which it is asked: where the turn 
 class Derived(FromText, OnParticles):
     """Base of the potentials of particles."""
 
-    stem: ClassVar[str]  # of the names of its kernels
     array = "par.particle_constant"
 
     def kernel(self, quantity: str) -> Written:
         """Kernel (variables, t, at, par): "energy", "slope" (a tuple, one for each variable) or "rate", the derivative by t."""
         return self.written(f"{self.stem}_{quantity}")
-
-    def derivatives(self, energy: sympy.Expr) -> dict[str, list[sympy.Expr]]:
-        *slopes, rate = jacobian([energy], [*self.variables, TIME])[0]
-        return {f"{self.stem}_energy": [energy], f"{self.stem}_slope": slopes, f"{self.stem}_rate": [rate]}
 
 
 def _types(given: object, where: str) -> tuple[int | str, ...]:
