@@ -21,7 +21,7 @@ from ..many_bodies import start_array
 from ..numbers import finite_numbers
 from ..orientations import orientations
 from . import start as starts
-from .joint_forces import OnAngle, Prescribed
+from .joint_forces import OnJoint
 from .joints import GROUND, SLIDE, TURN, Joint, Spherical, Universal
 from .layout import Signal
 
@@ -218,14 +218,15 @@ def _by_number(linkage: Linkage, given: GivenCoordinates | None, name: str) -> d
     joints, where = linkage.joints, f"start.{name}"
     if given is None:
         return {}
-    if not isinstance(given, Mapping):
+    if isinstance(given, Mapping):
+        numbered = {number_of(linkage, key, where): one for key, one in given.items()}
+    else:
         if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != len(joints):
             do = f"give one for each of the {len(joints)} joints, in their order, or None; or some by name or number: {{0: 0.5}}"
             raise InputError(f"{name} = {given!r}", where=where, do=do)
-        given = dict(enumerate(given))
+        numbered = dict(enumerate(given))
     made = {}
-    for key, one in given.items():
-        number = number_of(linkage, key, where)
+    for number, one in numbered.items():
         if one is None or (isinstance(one, float) and np.isnan(one)):
             continue
         kinds = [kind for kind, _ in joints[number].elements or ()]
@@ -262,7 +263,7 @@ def label_of(linkage: Linkage, number: int) -> str:
 def _check_counting(linkage: Linkage, values: Mapping[int, Array]) -> None:
     """Refuse angles from which a force would not count: those of joints without an image count from the start."""
     for number, force in enumerate(linkage.forces):
-        if isinstance(force, OnAngle | Prescribed) and values.get(force.joint, np.zeros(1))[-1] != 0.0:
+        if isinstance(force, OnJoint) and values.get(force.joint, np.zeros(1))[-1] != 0.0:
             joint = linkage.joints[force.joint]
             if joint.has_angle and joint.image is None:
                 raise InputError(
