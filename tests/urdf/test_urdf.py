@@ -220,6 +220,8 @@ def test_angles_of_unknown_joints_are_refused(tmp_path: Path) -> None:
         read_urdf(written(tmp_path, ARM), angles={"sholder": 1.0})
     with pytest.raises(ct.InputError, match="shoulder = nan is not finite"):
         read_urdf(written(tmp_path, ARM), angles={"shoulder": float("nan")})
+    with pytest.raises(ct.InputError, match="'far' is not a number"):
+        read_urdf(written(tmp_path, ARM), angles={"shoulder": "far"})
 
 
 # Another code ---------------------------------------------------------------------------------------------------------------------
