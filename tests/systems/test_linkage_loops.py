@@ -114,3 +114,33 @@ def test_the_period_of_the_four_bar_is_that_of_the_quadrature() -> None:
     crank = np.asarray(run.data["angular_momentum"][2, 0, 0])
     push = abs(float(crank)) / 3.0  # moment of inertia about A is 1/3, the angular acceleration is of order 10
     assert push < 1e-12
+
+
+def parallel_cranks(unit: float, mass: float) -> tuple[ct.Linkage, ct.State]:
+    """Three parallel cranks of one coupler, the third of which is redundant; lengths in a unit, masses, too."""
+    bar = ct.Body.from_inertia(mass, mass * unit**2 * np.diag([0.1, 0.2, 0.3]))
+    ends = [(-1, 0, (0, 0, 0), (0, 0, -0.5)), (-1, 1, (0, 1, 0), (0, 0, -0.5)), (0, 2, (0, 0, 0.5), (0, -0.5, 0)),
+            (1, 2, (0, 0, 0.5), (0, 0.5, 0)), (-1, 3, (0, 0.5, 0), (0, 0, -0.5)), (2, 3, (0, 0, 0), (0, 0, 0.5))]  # fmt: skip
+    hinges = [ct.Revolute(i, j, at=unit * np.array((a, b), dtype=float), axis=(1, 0, 0)) for i, j, a, b in ends]
+    linkage = ct.Linkage([bar] * 4, hinges, gravity=(0, 0, -9.0 * unit))
+    place = unit * np.array([(0, 0, 0.5), (0, 1, 0.5), (0, 0.5, 1.0), (0, 0.5, 0.5)])
+    speed = unit * np.array([(0, -0.25, 0), (0, -0.25, 0), (0, -0.5, 0), (0, -0.25, 0)])
+    turning = [(0.5, 0, 0), (0.5, 0, 0), (0, 0, 0), (0.5, 0, 0)]
+    return linkage, linkage.start(place, velocity=speed, angular_velocity=turning)
+
+
+@pytest.mark.parametrize("method", [ct.EnergyMomentum(), ct.Rattle()])
+@pytest.mark.parametrize(("unit", "mass"), [(2.0**30, 1.0), (2.0**-33, 2.0**-86), (2.0**-33, 1.0), (1.0, 2.0**80)])
+def test_loops_move_alike_in_any_unit(unit: float, mass: float, method: ct.EnergyMomentum | ct.Rattle) -> None:
+    """Lengths of 1e9 m, atoms in metres and kilograms: rows left out are off by the rounding of lengths, and pivots are masses. No step was found.
+
+    Powers of two leave nothing but other pivots; a step of another length differs.
+    """
+    linkage, start = parallel_cranks(1.0, 1.0)
+    wanted = simulate(linkage, start, method, dt=0.1, steps=2).final
+    linkage, start = parallel_cranks(unit, mass)
+    found = simulate(linkage, start, method, dt=0.1, steps=2).final
+    for name, size in (("position", unit), ("momentum", mass * unit), ("angular_momentum", mass * unit**2)):
+        assert np.abs(getattr(found, name) / size - getattr(wanted, name)).max() < 1e-13
+    other = simulate(linkage, start, method, dt=0.1001, steps=2).final
+    assert np.abs(other.position / unit - wanted.position).max() > 1e-5

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, Numbers]
 
+SMALL = 2.0**-24  # masses and moments beside which rows of joints, products of directions, are too large
 KINDS = {Spring: SPRING, Damper: DAMPER, OfDistance: SITE_PAIR}
 
 
@@ -42,7 +43,9 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
         "moments": np.array([body.moments for body in linkage.bodies], dtype=float),
         "inertia_root": np.sqrt(_resisting(linkage)),
         "frame": np.array([body.frame for body in linkage.bodies]),
-        "space": np.array([*linkage.gravity, *foot, *up, measures.does_work(linkage), _arm(linkage)], dtype=float),
+        "space": np.array(
+            [*linkage.gravity, *foot, *up, measures.does_work(linkage), _arm(linkage), _weight(linkage)], dtype=float
+        ),
         "tree": tree,
         "link": link,
     }
@@ -105,6 +108,15 @@ def _arm(linkage: Linkage) -> float:
     points = [point for joint in linkage.joints for point in joint.at]
     points += [point for force in traits.point_forces(linkage) for point in force.at]
     return max((float(np.linalg.norm(point)) for point in points), default=0.0)
+
+
+def _weight(linkage: Linkage) -> float:
+    """The size of the least mass or moment where that is small, such as those of atoms in kilograms; else 1.
+
+    Pivots are the largest numbers of a column: where rows of joints stand beside masses below their rounding, that would be taken for a pivot.
+    """
+    least = min(min([body.mass, *(moment for moment in body.moments if moment > 0.0)]) for body in linkage.bodies)
+    return 2.0 ** int(np.frexp(least)[1]) if least < SMALL else 1.0
 
 
 def _force_arrays(linkage: Linkage, tree: NDArray[np.int64], link: NDArray[np.int64]) -> Arrays:

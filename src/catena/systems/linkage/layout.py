@@ -113,6 +113,7 @@ class Space(Record):
     UP = 3  # its direction
     WORK = 1  # 1 if dampers or loads do work
     ARM = 1  # the longest arm to the point of a joint or force; of the ground, how far away that is
+    WEIGHT = 1  # what rows of joints are multiplied by in equations: rounding of theirs is none of masses then
 
 
 class Node(Record):

@@ -11,9 +11,10 @@ from ...geometry.vectors import add3, clear, negative, scaled
 from ...kernels.views import NOT_CONVERGED, OK
 from .director_form.blocks import unit_wrench
 from .director_form.rows import angle_parts, angle_torque, pair_at, scratch_pairs, values_at
+from .joints import DOT
 from .layout import Joint, Link, Row, RowSort, Scratch, Tree, Wrench
 
-LEFT_OUT = 1e-9  # largest value of a row left out, at the end of a step
+LEFT_OUT = 1e-9  # largest value of a row left out, at the end of a step; of a length, to the reach of the linkage
 DEPENDENT = 1e-7  # what is left of a row that others imply, to its own length
 
 
@@ -56,7 +57,8 @@ def rows_met(par):
                 scratch[Scratch.VALUES + m - 1] = 0.0
             for r in range(m):
                 value = abs(scratch[Scratch.VALUES + r])
-                if not value <= LEFT_OUT:
+                unit = 1.0 if par.row_sort[first + r, RowSort.KIND] == DOT else scratch[Scratch.REACH]
+                if not value <= LEFT_OUT * unit:
                     scratch[Scratch.WORST] = k
                     scratch[Scratch.WORST + 1] = value
                     return NOT_CONVERGED

@@ -8,7 +8,7 @@ bodies. Loops, and forces between bodies that no joint connects, need one dense 
 from ....geometry.vectors import clear, copy
 from ....kernels.elimination import eliminate, substitute
 from ....kernels.marks import optional, slot
-from ..layout import ForceSort, Link, RowSort, Scratch, Tree
+from ..layout import ForceSort, Link, RowSort, Scratch, Space, Tree
 from .rows import both_levels
 
 
@@ -82,6 +82,7 @@ def fold(i, k, h, lam, par):
     own = par.own[i]
     parent = par.link[k, Link.PARENT]
     joint_part(k, h, lam, par, t, width)
+    weigh_rows(t, size, inner, width, par)
     f = par.link[k, Link.FORCE]
     while f >= 0:
         other = inner if parent >= 0 else -1
@@ -149,6 +150,7 @@ def dense_correction(h, time, x, par):
         first, rows = rows_of(k, par)
         lam = x[multipliers + first : multipliers + first + rows]
         joint_part(k, h, lam, par, par.block, size + rows + size + 1)
+        weigh_rows(par.block, size, size + rows, size + rows + size + 1, par)
         child = size * par.link[k, Link.CHILD]
         parent = size * par.link[k, Link.PARENT]
         scatter(par.block, size + rows, size, multipliers + first, child, parent, big, width)
@@ -158,6 +160,14 @@ def dense_correction(h, time, x, par):
         return 1
     substitute(big, total, width, par.delta)
     return 0
+
+
+def weigh_rows(t, first, end, width, par):
+    """Rows of a joint as large as the masses that they stand beside."""
+    weight = par.space[Space.WEIGHT]
+    if weight != 1.0:
+        for l in range(first * width, end * width):
+            t[l] *= weight
 
 
 def leave_out(k, multipliers, x, par, big, width):
