@@ -438,6 +438,11 @@ def test_pictures_are_saved(case):
     assert "pictures in pictures" in result.stderr
 
 
+def test_a_place_for_reproductions_that_cannot_be_made_is_no_bug(case):
+    Path("taken").write_text("")
+    assert "cannot be made" in call("reproduce", "harmonic", "--quick", "--out", "taken/x", code=2).stderr
+
+
 @pytest.mark.parametrize("option", ["--plots", "--page"])
 def test_places_for_pictures_and_pages_are_tried_before_the_run(case, option, monkeypatch):
     from catena.running.plan import Plan
@@ -510,10 +515,10 @@ def test_bench_runs_a_script_of_the_checkout_and_says_where_there_is_none(tmp_pa
     assert "source checkout" in call("bench", code=2).stderr
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "race.py").write_text(
-        "import sys\n\ndef main():\n    sys.exit(int(sys.argv[1]))\n\nmain()\n"
+        '"""Who is first.\n\nMore."""\nimport sys\n\ndef main():\n    sys.exit(int(sys.argv[1]))\n\nmain()\n'
     )
     (tmp_path / "benchmarks" / "tool.py").write_text("def help(): pass\n")
-    assert call("bench").stdout == "race\n"
+    assert call("bench").stdout == "race  Who is first.\n"
     call("bench", "race", "--", "7", code=7)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ import typer
 
 from ..errors import InputError, unknown_word
 from .options import Quiet
+from .pictures import make_folder
 from .terminal import be, echo, print_message, show
 
 if TYPE_CHECKING:
@@ -77,9 +79,7 @@ def reproduce(
     be(quiet=quiet)
     known = {module.NAME: module for module in _reproductions()}
     if not name:
-        width = max((len(word) for word in known), default=0)
-        for word, module in known.items():
-            echo(f"{word:{width}}  {module.ABOUT}")
+        _list({word: module.ABOUT for word, module in known.items()})
         return
     if name == EVERYTHING:
         _reproduce_all(known, out or Path("reproduction"), quick=quick)
@@ -89,7 +89,7 @@ def reproduce(
             f"there is nothing called {name!r} to reproduce", name, [*known, EVERYTHING], "catena reproduce"
         )
     folder = out or Path("reproduction") / name
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     show(known[name].reproduce(folder, quick=quick))
 
 
@@ -101,7 +101,7 @@ def _reproduce_all(known: dict[str, Reproduction], folder: Path, *, quick: bool)
     made: list[tuple[Reproduction, Report]] = []
     for number, (word, module) in enumerate(known.items(), start=1):
         print_message(f"{number} of {len(known)}: {word}")
-        (folder / word).mkdir(parents=True, exist_ok=True)
+        make_folder(folder / word)
         made.append((module, module.reproduce(folder / word, quick=quick)))
         page = write_page(folder, made, version=__version__)
     for module, report in made:
@@ -140,9 +140,22 @@ def bench(
             do="run it in a source checkout, installed with pip install -e .",
         )  # fmt: skip
     if not name:
-        echo("\n".join(known))
+        _list({word: _first_line(script) for word, script in known.items()})
         return
     if name not in known:
         raise unknown_word(f"there is no benchmark {name!r}", name, known, "catena bench")
     finished = subprocess.run([sys.executable, str(known[name]), *(arguments or [])], check=False)
     raise typer.Exit(finished.returncode)
+
+
+def _list(known: Mapping[str, str]) -> None:
+    """Names, each with what it stands for."""
+    width = max(map(len, known), default=0)
+    for name, about in known.items():
+        echo(f"{name:{width}}  {about}".rstrip())
+
+
+def _first_line(script: Path) -> str:
+    """What a script says of itself."""
+    about = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    return about.partition("\n")[0]
