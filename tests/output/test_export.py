@@ -543,6 +543,8 @@ def test_a_system_without_bodies_or_particles_is_refused(tmp_path: Path) -> None
     book = tumbling(ct.problems.book().system)
     with pytest.raises(ct.CapabilityError, match=r"have no particles[\s\S]*choose xyz"):
         book.export(tmp_path / "book.xyz", format="xyz-particles")
+    with pytest.raises(ct.CapabilityError, match=r"have no particles[\s\S]*choose xyz"):
+        book.export(tmp_path / "book.pdb")
 
 
 def test_a_missing_package_names_the_extra(run: ct.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,6 +130,7 @@ def test_a_mistake_in_a_force_is_shown_at_its_table_or_key(force, at, words):
     [
         ("[0, 0, nan]", "gravity[2] = nan is not finite", "give a finite number"),
         ("[0, 1]", "gravity = [...] is not a list of 3", "give 3, not 2"),
+        ("[]", "gravity = [] is not a list of 3", "give 3, not 0"),
         (
             "[0, 0, { time = [0, 1], values = [0, 1] }]",
             "[[system.gravity]] has no key time (did you mean times?)",

@@ -126,8 +126,8 @@ def _unfit(path: Path, alternatives: list[ErrorDetails]) -> tuple[str, str]:
             "greater_than_equal": (f"at least {context.get('ge', 0):g}", "give a larger number"),
             "less_than": (f"below {context.get('lt', 0):g}", "give a smaller number"),
             "less_than_equal": (f"at most {context.get('le', 0):g}", "give a smaller number"),
-            "too_short": (f"a list of {context.get('min_length', 0)}", f"give {_counts(context, 'min_length')}"),
-            "too_long": (f"a list of {context.get('max_length', 0)}", f"give {_counts(context, 'max_length')}"),
+            "too_short": _of_length(context.get("min_length", 0), context),
+            "too_long": _of_length(context.get("max_length", 0), context),
         } | NEEDED
         if len(path) == 1:  # [section] in place of [[section]]
             known["list_type"] = ("a list of tables", f"write each under its own header [[{path[0]}]]")
@@ -147,9 +147,11 @@ def _of_the_type(alternatives: list[ErrorDetails]) -> list[ErrorDetails]:
     return alternatives
 
 
-def _counts(context: Mapping[str, object], limit: str) -> str:
-    """How many elements a list needs, and how many it has."""
-    return f"{context.get(limit, 0)}, not {context.get('actual_length', 0)}"
+def _of_length(needed: int, context: Mapping[str, object]) -> tuple[str, str]:
+    """What a list must be, by the number of its elements, and what to do."""
+    if needed == 1:
+        return "a list of one or more", "give one at least"
+    return f"a list of {needed}", f"give {needed}, not {context.get('actual_length', 0)}"
 
 
 def _header(path: Path) -> str:

@@ -126,7 +126,7 @@ def _check(system: System, name: str, chosen: Format) -> None:
     if chosen.needs == "particles" and not any(len(body.particles) for body in bodies_of(system)):
         raise CapabilityError(
             f"the bodies of {system.title} have no particles", where="export",
-            do=f"choose {name.removesuffix('-particles')}, which writes the bodies",
+            do=f"choose {'xyz' if name == 'pdb' else name.removesuffix('-particles')}, which writes the bodies",
         )  # fmt: skip
 
 
