@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
+from ..systems.base import component_names
 from ..systems.body import Body
 from ..systems.many_bodies import fields_of, require_memory
-from ..systems.one_body import component_names
 from .tables import StartTable, Table, placed
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]

@@ -164,9 +164,9 @@ class System(ABC):
     def describe(self) -> dict[str, Json]:
         """The system as a case writes it: JSON that `system_from` turns back into the same system."""
 
-    @abstractmethod
     def names(self) -> dict[str, str]:
-        """What a section or event may be written in: name -> code on (row, t, par)."""
+        """What a section or event may be written in: name -> code on (row, t, par); the components of the fields, if it says nothing else."""
+        return component_names(self.fields)
 
     def check_start(self, state: State) -> None:
         """InputError if no motion can begin at a state, though its fields are those of the system: what holds it does not allow it."""
@@ -311,6 +311,17 @@ if TYPE_CHECKING:  # Python 3.13 has it in typing
     Moved = _TypeVar("Moved", bound=System, default=System, covariant=True)
 else:
     Moved = TypeVar("Moved", bound=System, covariant=True)
+
+
+def component_names(fields: tuple[Field, ...]) -> dict[str, str]:
+    """Names of all components, as sections write them (`angular_momentum[2]`), and the time."""
+    names, place = {"t": "t"}, 0
+    for field in fields:
+        for index in np.ndindex(*field.shape):
+            which = f"[{','.join(map(str, index))}]" if index else ""
+            names[field.name + which] = f"row[{place}]"
+            place += 1
+    return names
 
 
 def no_bath(system: System, why: str) -> CapabilityError:

@@ -210,20 +210,7 @@ class OneBody(System):
             "frame": np.array(self.body.frame, dtype=float),
         }
 
-    def names(self) -> dict[str, str]:
-        return component_names(self.fields)
-
 
 def start_vector(values: object, name: str) -> Array:
     """Three finite numbers of a start."""
     return finite_numbers(values, (3,), where=f"start.{name}")
-
-
-def component_names(fields: tuple[Field, ...]) -> dict[str, str]:
-    """Names of all components, as sections write them (`angular_momentum[2]`), and the time."""
-    names, place = {"t": "t"}, 0
-    for field in fields:
-        for index in np.ndindex(*field.shape):
-            names[f"{field.name}[{','.join(map(str, index))}]"] = f"row[{place}]"
-            place += 1
-    return names

@@ -25,7 +25,6 @@ from ..base import Array, Field, Invariant, Samples, State, System, register
 from ..body import Body
 from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, fields_of, pairs_of
 from ..numbers import finite_number
-from ..one_body import component_names
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops
 from ..phase_space import PhaseSpace
 from ..potentials.link_potentials import Potential
@@ -578,9 +577,6 @@ class Chain(System):
 
     def describe(self) -> dict[str, Json]:
         return describe_chain(self, self._given_gravity)
-
-    def names(self) -> dict[str, str]:
-        return component_names(self.fields)
 
     def __repr__(self) -> str:
         return f"{self.title} of {self.count} bodies" + (

@@ -24,7 +24,6 @@ from ..alike import Alike
 from ..base import Array, Field, Invariant, State, System, register
 from ..body import Particles
 from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of
-from ..one_body import component_names
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
 from ..particles.acting_terms import Terms
 from ..phase_space import PhaseSpace
@@ -552,9 +551,6 @@ class Linkage(System):
         if self.acting.pairs is not None:
             described |= {"pairs": self.acting.pairs.describe(), "exclude": self.exclude}
         return described if self.form is None else described | {"form": self.form}
-
-    def names(self) -> dict[str, str]:
-        return component_names(self.fields)
 
     def __repr__(self) -> str:
         joints = len(self.joints)

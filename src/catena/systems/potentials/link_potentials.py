@@ -32,7 +32,7 @@ from ..sampled import GivenInTime, InTime, components, describe_in_time
 from . import link_kernels
 from .named_constants import FromText, constants_text
 from .pair_potentials import PairTable, Pairwise
-from .pairwise import OfParameters, interpreted, register, require_numbers
+from .pairwise import OfParameters, Summed, interpreted, register, require_numbers
 
 LinkKernel = Literal["link_energy", "link_force"]
 
@@ -355,7 +355,7 @@ class GayBerne(Linkwise):
 
 
 @dataclass(frozen=True)
-class LinkSum(Linkwise):
+class LinkSum(Summed, Linkwise):
     """Link potentials that act together, as + makes it."""
 
     terms: tuple[Linkwise, ...]
@@ -371,10 +371,6 @@ class LinkSum(Linkwise):
             )  # fmt: skip
 
     @property
-    def constants(self) -> tuple[float, ...]:
-        return tuple(constant for term in self.terms for constant in term.constants)
-
-    @property
     def links(self) -> int | None:
         return next((term.links for term in self.terms if term.links is not None), None)
 
@@ -385,10 +381,6 @@ class LinkSum(Linkwise):
     def table(self) -> Array:
         tables = [term.table for term in self.terms]
         return np.hstack([np.broadcast_to(one, (self.links or 1, one.shape[1])) for one in tables])
-
-    @property
-    def smoothness(self) -> float:
-        return min(term.smoothness for term in self.terms)
 
     @property
     def torn_distance(self) -> float:
@@ -404,9 +396,6 @@ class LinkSum(Linkwise):
         sums = [" + ".join(f"{v}[{k}]" for v in found) for k in range(6)]
         result = " + ".join(found) if name == "link_energy" else f"({', '.join(sums)})"
         return Written(f"sum_{name}", "\n".join([*lines, f"    return {result}"]), __name__, tuple(uses))
-
-    def describe(self) -> dict[str, Json]:
-        return {"kind": "PotentialSum", "terms": [term.describe() for term in self.terms]}
 
 
 @dataclass(frozen=True)

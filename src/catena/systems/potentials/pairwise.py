@@ -193,9 +193,26 @@ def potential_from(description: object) -> Potential:
     return kind.from_arguments(arguments)
 
 
+class Summed(OfParameters):
+    """What sums of potentials have in common, of pairs or of links."""
+
+    terms: tuple[OfParameters, ...]
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return tuple(constant for term in self.terms for constant in term.constants)
+
+    @property
+    def smoothness(self) -> float:
+        return min(term.smoothness for term in self.terms)
+
+    def describe(self) -> dict[str, Json]:
+        return {"kind": "PotentialSum", "terms": [term.describe() for term in self.terms]}
+
+
 @register
 @dataclass(frozen=True)
-class PotentialSum(Pairwise):
+class PotentialSum(Summed, Pairwise):
     """V_1 + V_2 + ..., as `+` makes it.
 
     Examples
@@ -219,10 +236,6 @@ class PotentialSum(Pairwise):
             raise InputError("a sum of no potentials", where="PotentialSum.terms", do="give at least one")
         object.__setattr__(self, "terms", tuple(terms))
 
-    @property
-    def constants(self) -> tuple[float, ...]:
-        return tuple(constant for term in self.terms for constant in term.constants)
-
     def kernel(self, quantity: Quantity) -> Written:
         return self._sum(f"sum_{quantity}", "s", [term.kernel(quantity) for term in self.terms])
 
@@ -239,10 +252,6 @@ class PotentialSum(Pairwise):
         return Written(name, f"def {name}({places}, at, par):\n    return {' + '.join(calls)}", __name__, tuple(uses))
 
     @property
-    def smoothness(self) -> float:
-        return min(term.smoothness for term in self.terms)
-
-    @property
     def reach(self) -> float:
         return max(term.reach for term in self.terms)
 
@@ -250,9 +259,6 @@ class PotentialSum(Pairwise):
     def length(self) -> float:
         """The least of the terms that have one."""
         return min((term.length for term in self.terms if term.length > 0), default=0.0)
-
-    def describe(self) -> dict[str, Json]:
-        return {"kind": "PotentialSum", "terms": [term.describe() for term in self.terms]}
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:

@@ -20,7 +20,7 @@ from ..base import Array, Field, Invariant, State, register
 from ..body import Body
 from ..linkage.joint_forces import Load, OnBodies, force_from
 from ..numbers import finite_number, finite_numbers
-from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, component_names, start_vector
+from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, start_vector
 from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientation
 from ..phase_space import Pair, PhaseSpace
 from ..sampled import depends_on_time
@@ -390,9 +390,6 @@ class ScalingBody(OneBody):
             "restitution": self.restitution, "forces": [force.describe() for force in self.forces],
             "scaling_force": self.scaling_force,
         }  # fmt: skip
-
-    def names(self) -> dict[str, str]:
-        return {name.removesuffix("[]"): code for name, code in component_names(self.fields).items()}
 
     def __repr__(self) -> str:
         return f"ScalingBody({self.body!r}, {self.constraint!r})"
