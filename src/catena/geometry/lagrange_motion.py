@@ -282,13 +282,8 @@ def fill_numerators(points, k2, f, decay, first, second, orbit):
 
     Exponents are added before one exponential is taken, as a tiny nome and its inverse would leave the range of floats.
     """
-    w12, w13, w2, w3, low = (
-        points[Points.W12],
-        points[Points.W13],
-        points[Points.W2],
-        points[Points.W3],
-        points[Points.LOW],
-    )
+    w12, w13, low = points[Points.W12], points[Points.W13], points[Points.LOW]
+    w2, w3 = points[Points.W2], points[Points.W3]
     is_first = low * low < w12 * w13
     s1 = first * f * first_kind(low / w12 if is_first else w13 / low, k2)
     is_second = w2 * w2 < k2 * w3 * w3
@@ -379,13 +374,8 @@ def fill_hyperbolic(a, g, own, known, points, spin, alpha, beta, alpha_slope, be
 
 def shifts(points, k2, quarter_prime):
     """a1 and a2, each by the tangent that is below 1."""
-    w12, w13, w2, w3, low = (
-        points[Points.W12],
-        points[Points.W13],
-        points[Points.W2],
-        points[Points.W3],
-        points[Points.LOW],
-    )
+    w12, w13, low = points[Points.W12], points[Points.W13], points[Points.LOW]
+    w2, w3 = points[Points.W2], points[Points.W3]
     a1 = first_kind(low / w12, k2) if low <= w12 else quarter_prime - first_kind(w13 / low, k2)
     a2 = 0.0  # where both roots vanish: the separatrix of the upright top
     if w3 > 0.0 and w2 <= w3 * math.sqrt(k2):

@@ -16,14 +16,10 @@ def load_eight(t, i):
 @vector
 def store_eight(t, i, v):
     """t[i] to t[i + 7] = v."""
-    t[counted(i)] = v[0]
-    t[counted(i + 1)] = v[1]
-    t[counted(i + 2)] = v[2]
-    t[counted(i + 3)] = v[3]
-    t[counted(i + 4)] = v[4]
-    t[counted(i + 5)] = v[5]
-    t[counted(i + 6)] = v[6]
-    t[counted(i + 7)] = v[7]
+    (
+        t[counted(i)], t[counted(i + 1)], t[counted(i + 2)], t[counted(i + 3)],
+        t[counted(i + 4)], t[counted(i + 5)], t[counted(i + 6)], t[counted(i + 7)],
+    ) = v  # fmt: skip
 
 
 @vector

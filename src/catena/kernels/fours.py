@@ -24,10 +24,7 @@ def load_same(t, i):
 @vector
 def store_four(t, i, v):
     """t[i] to t[i + 3] = v."""
-    t[counted(i)] = v[0]
-    t[counted(i + 1)] = v[1]
-    t[counted(i + 2)] = v[2]
-    t[counted(i + 3)] = v[3]
+    t[counted(i)], t[counted(i + 1)], t[counted(i + 2)], t[counted(i + 3)] = v
 
 
 @vector

@@ -47,10 +47,7 @@ def quarters(mantissa, power):
     f1 = group_of(last, shift)
     f2 = 0
     carry = (m0 * f1) >> GROUP  # of the last group nothing else is wanted
-    a = 0
-    b = 0
-    c_ = 0
-    d = 0
+    a = b = c_ = d = 0
     for pair in range(4):
         f0 = group_of(last - 1 - 2 * pair, shift)
         low = carry + m0 * f0 + m1 * f1 + m2 * f2

@@ -104,9 +104,7 @@ def add_pairs(z, j, beside, par, aa, ab, ba, bb):
     for k in range(par.count[j]):
         x0, x1, x2 = particle(par.x, j, k, par)
         turn_arm(left, x0, x1, x2)
-        w0 = 0.0
-        w1 = 0.0
-        w2 = 0.0
+        w0 = w1 = w2 = 0.0
         for i in range(3):
             for c in range(6):
                 pushed[i, c] = 0.0
