@@ -64,6 +64,10 @@ class OfParameters(ABC):
         """How many derivatives of V are continuous; it bounds the order at which a method converges."""
         return math.inf
 
+    @abstractmethod
+    def describe(self) -> dict[str, Json]:
+        """As a case writes it: JSON from which the same potential is made again."""
+
     def at(self, t: float) -> Self:
         """The potential with the numbers that its parameters have at time t."""
         from .in_time import numbers_at
