@@ -136,6 +136,18 @@ def test_the_work_of_kicks_keeps_the_energy_of_a_symplectic_run_bounded() -> Non
     assert 3.6 < sizes[0] / sizes[1] < 4.4, sizes
 
 
+class Elsewhere(ct.Torsion):
+    """Its kernels find the time in another place."""
+
+    time = "par.scratch[0]"
+
+
+def test_kept_texts_are_those_of_where_the_time_stands() -> None:
+    """What is kept on disk from another layout of the arrays is not taken for that of this one."""
+    texts = [kind(0, "theta*sin(3.5*t)").kernel("torsion_energy").text for kind in (ct.Torsion, Elsewhere)]
+    assert "par.scratch[0]" in texts[1] and "par.scratch[0]" not in texts[0]
+
+
 def test_torsions_of_one_joint_add_up() -> None:
     alone, start = pendulum(ct.Torsion(0, "0.9*theta**2 + sin(theta)", damping=0.3), gravity=(0, 0, -2.0))
     both, _ = pendulum(

@@ -203,7 +203,7 @@ class Scratch(Record):
     COEFFICIENTS = Coefficients.WIDTH
     OUT = Wrench.WIDTH
     VALUES = Values.WIDTH
-    BASE = Wrench.WIDTH  # what they are compared with
+    BASE = Wrench.WIDTH  # what these two are compared with, in the same order
     VALUES_BASE = Values.WIDTH
     UNIT = Values.WIDTH
     START_GAP = 3  # between the points of a force
