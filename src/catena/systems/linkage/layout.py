@@ -216,7 +216,7 @@ class Scratch(Record):
     SOLUTION = 24
     REACH = 1  # the largest coordinate of a position, or the longest arm
     KICKS = 2  # which parts of the forces act at the start of a step and at its end, where they act there only
-    # of the sweeps along a tree
+    # of the sweeps along a tree; the first four are forgotten between steps
     FACTORED = 1  # whether derivatives are known
     LAST_CHANGE = 1  # the correction before
     SETTLED = 1  # whether what particles do in the step is known

@@ -68,7 +68,7 @@ def begin(z, h, par, x):
     """Prepare a step from z: the bodies, the arms and the axes at its start."""
     angles_part(z, par)
     set_time(z[time_place(par)] + 0.5 * h, par)
-    forget_corrections(par.scratch)
+    clear(par.scratch[Scratch.FACTORED :], Scratch.SCALE - Scratch.FACTORED)
     for place in range(par.mass.shape[0]):
         i = par.tree[place, Tree.ORDER]
         set_body(z, h, i, par)
@@ -94,14 +94,9 @@ def composed(a, b):
     return scaled(k, add(add(a, b), scaled(0.5, cross(a, b))))
 
 
-def forget_corrections(scratch):
-    """Neither derivatives are known, nor what particles do in the step."""
-    clear(scratch[Scratch.FACTORED :], Scratch.SCALE - Scratch.FACTORED)
-
-
 def guess(par, x):
     """x of a motion without forces: what the joints do at the start of the step, times the step."""
-    forget_corrections(par.scratch)
+    clear(par.scratch[Scratch.FACTORED :], Scratch.SCALE - Scratch.FACTORED)
     levels = 1 + both_levels()
     for i in range(par.mass.shape[0]):
         freedom = par.tree[i, Tree.FREEDOM]
@@ -268,7 +263,7 @@ def inwards(h, time, x, par, fresh):
             joint_equations(i, k, h, x, par, table, fresh)
             if freedom == 1:
                 equations = par.scratch[Scratch.EQUATIONS : Scratch.EQUATIONS + EQUATIONS]
-                status = free_hinge(own, table, rows // 6, rows, equations, fresh)
+                status = free_hinge(own, table, rows, equations, fresh)
             elif freedom == 3:
                 status = free_ball(own, table, rows, fresh)
             parent = par.link[k, Link.PARENT]

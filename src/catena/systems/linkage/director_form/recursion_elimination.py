@@ -21,13 +21,14 @@ def clear_table(table, rows, fresh):
 
 
 @within
-def free_hinge(own, table, count, rows, equations, fresh):
-    """Eliminate the unknowns of a hinge, `count` of them: its correction, and the table without it; 0, or 1 if singular.
+def free_hinge(own, table, rows, equations, fresh):
+    """Eliminate the unknowns of a hinge: its correction, and the table without it; 0, or 1 if singular.
 
     Each row of `equations`: derivative by the parent (as the table's), residual, what corrections beyond the joint add to it.
     INVERSE holds the derivative by the joint, COLUMNS that of the table.
     """
     width = rows + 2
+    count = rows // 6
     STEP, GAIN, COLUMNS, INVERSE, _ = behind_change(rows)
     if fresh:
         if invert(own[INVERSE : INVERSE + count * count], count) != 0:
