@@ -28,7 +28,7 @@ class Sums:
         self.linkage = ct.Linkage(bodies, joints, gravity=(0, 0, 0), pairs=TABLE)
         view = self.linkage.view("constrained")
         assert view is not None
-        single = SingleKernels(self.linkage, view, fills={}, scratch={})
+        single = SingleKernels(self.linkage, view, scratch={})
         self.arrays = single.arrays
         self.at, self.between = (
             single.function(kernel, [PAR], compiled=compiled)

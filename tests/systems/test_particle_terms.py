@@ -35,7 +35,7 @@ def test_forces_are_the_derivatives_of_energies_and_so_are_their_changes():
     linkage, start = bent(pairs=TABLE, forces=TERMS)
     view = linkage.view("field")
     assert view is not None
-    single = SingleKernels(linkage, view, fills={}, scratch={})
+    single = SingleKernels(linkage, view, scratch={})
     push = single.function(kernels.find_wrenches, [PAR], compiled=False)
     change = single.function(slopes.find_changes, [PAR], compiled=False)
     find = [

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ..kernels import views
-from ..kernels.marks import Filling, Kernel, Numbers, Slot
+from ..kernels.marks import Kernel, Numbers
 from ..kernels.views import View
 from ..methods.base import Stepper
 from ..systems.base import System
@@ -25,7 +25,6 @@ class SingleKernels:
     Parameters
     ----------
     system, view : whose kernels
-    fills : slots that the view does not fill
     scratch : arrays of `par` beyond those of the view
 
     Attributes
@@ -33,10 +32,8 @@ class SingleKernels:
     arrays : parameters and scratch by name, as the kernels see them
     """
 
-    def __init__(
-        self, system: System, view: View, *, fills: Mapping[Slot, Filling], scratch: Mapping[str, Numbers]
-    ) -> None:
-        self._title, self._fills = system.title, {**view.fills, **fills}
+    def __init__(self, system: System, view: View, *, scratch: Mapping[str, Numbers]) -> None:
+        self._title, self._fills = system.title, view.fills
         self._found = Arrays.of(system, view, Stepper(views.step, np.zeros((1, 1)), 0, 0, scratch=dict(scratch)))
         self.arrays = self._found.fresh()
 

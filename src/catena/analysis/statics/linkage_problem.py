@@ -95,13 +95,7 @@ class LinkageProblem:
         self.layout = layout_of(self.linkage)
         view = articulated_view(self.linkage, "field")
         assert view is not None and view.factors is not None
-        fills: dict[Slot, Kernel] = {
-            statics.hold_rows: statics.hold_kept_rows,
-            statics.change_rows: statics.change_kept_rows,
-        }
-        self._kernels = SingleKernels(
-            self.linkage, view, fills=fills if self.linkage.tree.loops else {}, scratch=view.factors(1)
-        )
+        self._kernels = SingleKernels(self.linkage, view, scratch=view.factors(1))
         self._made: dict[Kernel | Slot, Callable[..., None]] = {}
         self.par = SimpleNamespace(**self._kernels.arrays)
         self.coordinates: tuple[Coordinate, ...] = coordinates_of(self.layout)

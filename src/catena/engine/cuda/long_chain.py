@@ -189,7 +189,7 @@ class GpuDriver(Driver):
         self._there: DeviceArray = require_cuda().device_array((bodies.rows, bodies.count))
         self._gathered_here = np.zeros(bodies.gathered * bodies.count)
         terms = np.zeros((bodies.terms, bodies.count))
-        alone = SingleKernels(program.system, program.view, fills={}, scratch={"link_terms": terms})
+        alone = SingleKernels(program.system, program.view, scratch={"link_terms": terms})
         self._terms_here = alone.arrays["link_terms"]
         publish, measure = bodies.recorded
         self._publish = alone.function(publish, (1, PAR, 1), compiled=compiled)

@@ -36,6 +36,7 @@ from . import loop_slopes as loop_slopes
 from . import loops as loops
 from . import newton as newton
 from . import slopes as slopes
+from . import statics as statics
 from .closing import close_start
 from .layout import Layout, layout_of
 from .motion import BALL, TRANSLATION, Link, Node, Place, joint_at, number_at, place_nodes, time_of
@@ -188,6 +189,8 @@ def _of_loops() -> dict[Slot, Filling]:
         slopes.respond_to_change: loop_slopes.respond_in_loops,
         force_slopes.note_twist: loop_slopes.note_closing_twist,
         force_slopes.change_twists: loop_slopes.change_closing_twists,
+        statics.hold_rows: statics.hold_kept_rows,
+        statics.change_rows: statics.change_kept_rows,
     }
 
 

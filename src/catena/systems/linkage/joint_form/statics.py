@@ -55,7 +55,7 @@ def rest(z, par):
     weigh_nodes(gravity_now(par), par)
     apply_forces(z, par)
     for i in range(par.tree_links.shape[0]):
-        clear(par.tree_nodes[i], Node.UDOT, 9)
+        clear(par.tree_nodes[i], Node.UDOT, 9)  # and XDOT
 
 
 def fill_matrices(z, par, out):
