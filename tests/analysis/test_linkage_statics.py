@@ -13,7 +13,7 @@ from catena.analysis.statics import linkage_equilibrium
 from catena.analysis.statics.linkage_problem import LinkageProblem
 from catena.geometry import rotations
 from catena.systems.linkage import start as starts
-from catena.systems.linkage.joint_form import force_slopes, form, slopes, statics
+from catena.systems.linkage.joint_form import force_slopes, form, loop_slopes, slopes
 from catena.systems.linkage.joint_form.form import unpacked
 from catena.systems.linkage.linkage import Linkage
 from kernels import Kernel
@@ -138,7 +138,7 @@ def still_rows(z, par):
         (form.force_slopes, "change_all_forces", untouched, "the rest"),
         (force_slopes, "note_loads", no_loads, "the rest"),
         (slopes, "change_joint", stiff_arm, "slides"),
-        (statics, "change_kept_rows", still_rows, "loop"),
+        (loop_slopes, "change_kept_rows", still_rows, "loop"),
     ],
     ids=["forces", "loads", "joints", "rows"],
 )

@@ -190,7 +190,7 @@ def _of_loops() -> dict[Slot, Filling]:
         force_slopes.note_twist: loop_slopes.note_closing_twist,
         force_slopes.change_twists: loop_slopes.change_closing_twists,
         statics.hold_rows: statics.hold_kept_rows,
-        statics.change_rows: statics.change_kept_rows,
+        statics.change_rows: loop_slopes.change_kept_rows,
     }
 
 

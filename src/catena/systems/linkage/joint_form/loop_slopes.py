@@ -45,10 +45,7 @@ def respond_in_loops(z, at, which, par):
     count = par.tree_chart[0]
     kept = par.tree_chart[1 : 1 + count]
     pulls = par.tree_multipliers
-    for i in range(count):
-        changed = par.newton_changed[i]
-        change_row(z, kept[i], par, changed)
-        pull_along(kept[i], changed, par.tree_gradients[kept[i], Row.MULTIPLIER], par)
+    change_kept_rows(z, par)
     respond(par, 0.0)
     for i in range(count):
         row = par.tree_gradients[kept[i]]
@@ -68,6 +65,14 @@ def respond_in_loops(z, at, which, par):
     for i in range(count):
         pull_along(kept[i], par.tree_gradients[kept[i]], pulls[i], par)
     respond(par, 0.0)
+
+
+def change_kept_rows(z, par):
+    """The changes of the rows kept, and what their forces change by, added to APPLIED."""
+    for i in range(par.tree_chart[0]):
+        r = par.tree_chart[1 + i]
+        change_row(z, r, par, par.newton_changed[i])
+        pull_along(r, par.newton_changed[i], par.tree_gradients[r, Row.MULTIPLIER], par)
 
 
 def on_side(row, side, moving, turning):

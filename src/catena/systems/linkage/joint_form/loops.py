@@ -10,7 +10,7 @@ par.tree_applied[i] (forces on the nodes).
 
 from __future__ import annotations
 
-from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, times, unit
+from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, sum_from, times, unit
 from ....kernels import elementary as math
 from ....kernels.elimination import factorise_positive, solve_positive
 from ....kernels.marks import Record
@@ -149,8 +149,7 @@ def write_gap(z, condition, par, row):
         o = load3(n, Node.SPIN)
         add3(row, Row.PARENT_TORQUE, cross(u, d))
         swept = cross(o, u)
-        for l in range(3):
-            gamma += 2.0 * swept[l] * speed[l]
+        gamma = sum_from(gamma, scaled(2.0, swept), speed)
         if condition[Condition.KIND] == SCREW:
             pitch = par.joint[k, Joint.PITCH]
             row[Row.VALUE] -= z[par.tree_joints[k, JointPlace.SHIFT]] + pitch * turn_of(z, k, par)

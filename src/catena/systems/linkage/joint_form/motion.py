@@ -64,7 +64,7 @@ class Node(Record):
     S = 18  # S_k, six numbers each
     P = 36  # 6 x 6
     APPLIED = 6  # p without what children add
-    TAU = 3  # behind it: what acts, from APPLIED on
+    TAU = 3  # behind APPLIED, so that both are cleared and kept together
     BIAS = 6
     U = 18
     INVERSE = 9  # D^-1, 3 x 3
@@ -182,11 +182,8 @@ def set_motion(n, above, p, b, w):
 
 def place_single(z, link, data, n, above, par):
     """A hinge, a slide, a screw or a weld: turn * x about the axis, advance * x along it."""
-    x = 0.0
-    rate = 0.0
-    if link[Link.COORDINATE] >= 0:
-        x = z[link[Link.COORDINATE]]
-        rate = z[link[Link.RATE]]
+    x = number_at(z, link[Link.COORDINATE])
+    rate = number_at(z, link[Link.RATE])
     push = 0.0
     if has_drives() and link[Link.DRIVEN] >= 0:
         x = par.signal[link[Link.DRIVEN], Signal.VALUE]

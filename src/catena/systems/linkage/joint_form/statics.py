@@ -12,7 +12,6 @@ from __future__ import annotations
 from ....kernels.marks import optional
 from ..director_form.clock import gravity_now
 from .kernels import accelerate, apply_forces, begin_bias, gather_drive, hand_bias, weigh_nodes
-from .loop_slopes import change_row
 from .loops import Row, pull_along, write_row
 from .motion import Node, clear, copy, freedoms, place_nodes
 from .slopes import change_all, gather_wrenches, note_base, note_forces, write_column
@@ -89,11 +88,3 @@ def hold_kept_rows(z, par):
         write_row(z, r, par, row)
         row[Row.MULTIPLIER] = strength
         pull_along(r, row, strength, par)
-
-
-def change_kept_rows(z, par):
-    """`change_rows` where loops are."""
-    for i in range(par.tree_chart[0]):
-        r = par.tree_chart[1 + i]
-        change_row(z, r, par, par.newton_changed[i])
-        pull_along(r, par.newton_changed[i], par.tree_gradients[r, Row.MULTIPLIER], par)
