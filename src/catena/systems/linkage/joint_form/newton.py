@@ -17,7 +17,7 @@ par.newton_rows (nodes): where the rates of a node begin. newton_slopes (2, f, f
 from __future__ import annotations
 
 from ....geometry.quaternion import load4, product, store4, with_vector
-from ....geometry.vectors import add, cross, dot, load3, negative, scaled
+from ....geometry.vectors import add, cross, dot, load3, negative, scaled, store3
 from ....kernels.elimination import factorise, reciprocal, solve
 from ....kernels.views import SINGULAR
 from .motion import BALL, Link, copy, freedoms
@@ -86,9 +86,7 @@ def turn_ball(at, to, h, base, x, phi):
     s = product(with_vector(q0, negative(q)), load4(x, at))
     t = product(s, with_vector(1.0, scaled(half, w)))
     g = reciprocal(0.5 * (q0 * q0 + dot(q, q)) * (1.0 + half * half * dot(w, w)))
-    phi[to] = t[1] * g
-    phi[to + 1] = t[2] * g
-    phi[to + 2] = t[3] * g
+    store3(phi, to, (t[1] * g, t[2] * g, t[3] * g))
 
 
 def follow_ball(at, rate, h, base, x):
