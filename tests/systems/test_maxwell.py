@@ -85,3 +85,32 @@ def test_lines_and_points_beside_a_joint_are_as_warm_as_their_freedoms(
     error = np.sqrt(2 * freedoms / len(twice))
     assert abs(np.mean(twice) - freedoms) < 5 * error
     assert abs(np.mean(twice) - freedoms - 1) > 5 * error
+
+
+def test_driven_joints_move_as_prescribed_and_the_others_are_warm() -> None:
+    """The other rate has the law of a Gaussian of both of which one is known: mean -M01 w/M11, variance kT/M11; 400 draws, 5 errors.
+
+    M is that of the kinetic energy of rates. Rates drawn without the drive, and then set, would have the variance of the inverse of M.
+    """
+    rod, kt, rate = ct.Body.box((0.1, 0.1, 1.0), mass=2.0), 0.6, 0.7
+    ends = [((0, 0, 0), (0, 0, 0.5)), ((0, 0, -0.5), (0, 0, 0.5))]
+    hinges = [ct.Revolute(j - 1, j, at=ends[j], axis=(1, 0, 0)) for j in (0, 1)]
+    bare, driven = (ct.Linkage([rod, rod], hinges, forces) for forces in ([], [ct.Driven(0, "0.7*t + t**2")]))
+
+    def kinetic(state: ct.State) -> float:
+        spins = np.linalg.solve(rod.tensor, state.angular_momentum.T).T
+        return float((state.momentum**2).sum() / 4.0 + (spins * state.angular_momentum).sum() / 2.0)
+
+    unit = {k: kinetic(bare.start(rates=list(k))) for k in ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0))}
+    across, own = unit[1.0, 1.0] - unit[1.0, 0.0] - unit[0.0, 1.0], 2.0 * unit[0.0, 1.0]
+    straight = 2.0 * unit[1.0, 0.0]
+    start, found = driven.start(), []
+    for seed in range(400):
+        warm = driven.maxwell(start, kt, seed=seed)
+        spins = np.linalg.solve(rod.tensor, warm.angular_momentum.T)[0]
+        assert abs(spins[0] - rate) < 1e-14
+        found.append(spins[1] - spins[0])
+    driven.start(warm.position, warm.orientation, momentum=warm.momentum, angular_momentum=warm.angular_momentum)
+    variance, wrong = kt / own, kt * straight / (straight * own - across**2)
+    assert abs(np.mean(found) + across * rate / own) < 5 * np.sqrt(variance / 400)
+    assert abs(np.var(found) / variance - 1.0) < 5 * np.sqrt(2 / 400) < abs(wrong / variance - 1.0)

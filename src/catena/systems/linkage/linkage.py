@@ -334,8 +334,12 @@ class Linkage(System):
         return Inertia(variances, MOMENTA_OF_BODIES, "body", frames=frames, freedoms=freedoms, looped=looped)
 
     def maxwell(self, state: State, temperature: float, *, seed: int = 0, member: int = 0) -> State:
+        from ...analysis.linkage_reactions import drive_rows
+
         drawn = super().maxwell(state, temperature, seed=seed, member=member)
-        return starts.Fit(self, drawn).moving(drawn)  # noise of the masses becomes noise of the joints
+        rates = self.signals.at(drawn.time)[list(self.signals.driven.values()), Signal.SLOPE]
+        # noise of the masses becomes noise of the joints
+        return starts.Fit(self, drawn).moving(drawn, starts.Drives(drive_rows(self, drawn), rates))
 
     maxwell.__doc__ = System.maxwell.__doc__
 

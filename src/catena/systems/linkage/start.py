@@ -54,6 +54,14 @@ class Given:
     project: bool = False
 
 
+@dataclass(frozen=True)
+class Drives:
+    """How fast driven joints move: `rows` (driven, 6 n) times the velocities of the bodies are `rates`."""
+
+    rows: Array
+    rates: Array
+
+
 def make_start(linkage: Linkage, given: Given) -> State:
     """A state that fits the joints; see `Linkage.start`."""
     n = linkage.count
@@ -384,17 +392,21 @@ class Fit:
             )  # fmt: skip
         return made
 
-    def moving(self, state: State) -> State:
-        """The velocity nearest in kinetic energy that keeps the joints together; what has no inertia turns as it must."""
+    def moving(self, state: State, drives: Drives | None = None) -> State:
+        """The velocity nearest in kinetic energy that keeps the joints together, and drives; what has no inertia turns as it must."""
         linkage = self.linkage
         rows = gradients(linkage, state.position, state.orientation, images=self.images) / self.sizes[:, None]
         motion = velocities_of_momenta(linkage, state)
+        off = rows @ motion
+        if drives is not None and len(drives.rows):
+            off = np.concatenate([off, drives.rows @ motion - drives.rates])
+            rows = np.vstack([rows, drives.rows])
         lines = thin_axes(linkage, state.orientation)
         if len(lines) and len(rows):  # turns that cost nothing fit whatever rows they can
             fitted = seen_spins(rows, lines)[0]
-            rows = rows - fitted @ (fitted.T @ rows)
+            rows, off = rows - fitted @ (fitted.T @ rows), off - fitted @ (fitted.T @ off)
         weights = inverse_roots(linkage, state.orientation, fill=False)
-        change = -weights @ np.linalg.lstsq(rows @ weights, rows @ motion, rcond=RANK)[0]
+        change = -weights @ np.linalg.lstsq(rows @ weights, off, rcond=RANK)[0]
         v = (motion + change).reshape(linkage.count, 2, 3)
         p, y = state.momentum.copy(), state.angular_momentum.copy()
         for j, body in enumerate(linkage.bodies):
