@@ -23,7 +23,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import InputError
+
 HIGHEST_ORDER = 12
+LARGEST_POWER = 1000  # of two: beyond it products of inverse moments leave the range of doubles
 AT_ONCE = 4096  # bodies: all terms of one take up to 13 kB
 
 TABLE = """
@@ -144,6 +147,7 @@ def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64
     i = np.asarray(moments, dtype=float)
     if i.ndim > 1 and len(i) > AT_ONCE:
         return np.concatenate([coefficients(i[k : k + AT_ONCE], order) for k in range(0, len(i), AT_ONCE)])
+    _require_range(i, order)
     middle = np.sort(i, axis=-1)[..., 1:2]
     d = (middle - i) / (middle * i)
     r, f1 = 1.0 / middle[..., 0], d.sum(axis=-1)
@@ -154,8 +158,21 @@ def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64
         # products one after the other: numpy's power has other bits for arrays, and on other processors
         table = np.ones((order, *r.shape))
         table[1:] = base
-        terms = terms * np.multiply.accumulate(table)[exponents]
+        with np.errstate(over="ignore"):  # of powers that no term has
+            powers_of_base = np.multiply.accumulate(table)
+        terms = terms * powers_of_base[exponents]
     values = np.zeros((len(factors), *r.shape))
     for column in range(factors.shape[1]):  # one after the other: the order of a sum is part of its bits
         values += terms[:, column]
     return np.ascontiguousarray(np.concatenate([middle, np.moveaxis(values, 0, -1)], axis=-1))
+
+
+def _require_range(moments: NDArray[np.float64], order: int) -> None:
+    """InputError if powers of the moments are too large, or so small that terms would silently be left out."""
+    there = moments[moments > 0.0]
+    size = np.abs(np.log2(there))
+    if size.max(initial=0.0) * (order - 1) > LARGEST_POWER:
+        raise InputError(
+            f"DMV({order}) takes powers of moments of inertia up to {order - 1}, too many for one of {there[np.argmax(size)]:.3g}",
+            where="moments", do='choose units in which they are nearer to 1, or another rotor: Jacobi(), DMV("exact")',
+        )  # fmt: skip
