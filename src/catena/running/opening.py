@@ -18,6 +18,10 @@ from .simulation import StoppedRun, require_same_names
 def open(path: str | Path) -> Run | Any:
     """Open a stored run or a stored ensemble, finished, interrupted or still running.
 
+    Parameters
+    ----------
+    path : its directory
+
     Returns
     -------
     Run or StoredEnsemble

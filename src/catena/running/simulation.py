@@ -106,7 +106,7 @@ def simulate(
     Raises
     ------
     InputError, CapabilityError : something asked for cannot be done
-    StepFailure : a step could not be made; its `run` holds everything until then
+    StepFailure : a step could not be made; its `run` holds everything up to then
     Interrupted : Ctrl-C or SIGTERM; its `run` holds what was recorded
 
     Examples

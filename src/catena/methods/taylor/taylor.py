@@ -282,7 +282,7 @@ class Taylor(Method):
     Samples and sections are evaluated on the series: they change neither the steps nor the result. In a dt that holds several series
     signs are compared at the end of each. Not symplectic, but with
     `tolerance=None` only rounding errors are left, compensated and without a bias: energies of 10^4 Kepler periods wander by
-    2e-14. Choose it for the highest accuracy, for short runs, and where steps must vary; prefer `Splitting` for long runs at moderate
+    3e-14. Choose it for the highest accuracy, for short runs, and where steps must vary; prefer `Splitting` for long runs at moderate
     accuracy, `Lagrange` for symmetric tops. For Hamiltonians, bodies and tops whose equations do not branch.
 
     Parameters
