@@ -22,7 +22,7 @@ right.axhline(0.0, color="0.6", linewidth=0.8)
 right.set(xlabel="extension", ylabel=r"lowest eigenvalue $\omega^2$")
 
 # %%
-# The last body of a longer helix is held and turned about the axis, either way. A screw knows left from right: it takes another torque to wind it up than
+# The last body of a longer helix is held and turned about the axis, either way. A screw knows left from right: it takes a different torque to wind it up than
 # to unwind it.
 held = ct.problems.helix_chain(16, right="clamped")
 figure, ax = plt.subplots(figsize=(5.0, 3.0), layout="constrained")

@@ -25,7 +25,7 @@ print(run.audit())
 
 # %%
 # Energy, joints and the velocities at the joints stay at round-off. The step that is published for such systems holds the positions at
-# the joints only; over a long time the velocities leave them, and the audit tells:
+# the joints only; over a long time the velocities leave them, and the audit says so:
 published = ct.simulate(pendulum, start, ct.EnergyMomentum(level="position"), dt=0.01, t_end=20.0)
 print(published.audit())
 

@@ -13,7 +13,7 @@ print(mine.energy(1.2), mine.force(1.2))
 print(ct.LennardJones(epsilon=5.0, sigma=1.0).energy(1.2))
 
 # %%
-# Potentials add. `Switched` ends one smoothly; a method of order p wants p - 1 continuous derivatives.
+# Potentials add. `Switched` ends one smoothly; a method of order p needs p - 1 continuous derivatives.
 charged = mine + ct.Yukawa(0.3, 1.0)
 short = ct.Switched(charged, r_on=3.0, r_cut=4.0, smoothness=5)
 print(charged.energy(3.5), short.energy(3.5))

@@ -23,7 +23,7 @@ print(run.audit())
 run.plot.section("plane")
 
 # %%
-# The kinetic energy is quadratic in the momenta, so the default is `Splitting(6)`. Its error of the energy stays where it is:
+# The kinetic energy is quadratic in the momenta, so the default is `Splitting(6)`. Its energy error does not grow:
 run.plot.energy()
 
 # %%

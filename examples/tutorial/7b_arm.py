@@ -14,7 +14,7 @@ import catena as ct
 
 # %%
 # Targets are texts in t, or tables `ct.Sampled(times, values)`. kp and kd are the torques per angle and per angular velocity that the joint is off; the
-# efforts and limits of the file bound them. A warning tells what is in the file and left out, the largest speeds.
+# efforts and limits of the file bound them. A warning names what the file holds and is not used: the largest speeds.
 
 targets = {"base": "0.8*sin(t)", "shoulder": "0.5 - 0.5*cos(2*t)", "elbow": "1 - cos(t)"}
 kp, kd = np.array([60.0, 150.0, 15.0]), np.array([5.0, 12.0, 0.8])
@@ -27,7 +27,7 @@ run.plot.joint_angles()
 plt.show()
 
 # %%
-# The dotted lines are the targets: the arm is late by what its weight and its inertia take. These are the torques, the energy less their work is what the
+# The dotted lines are the targets: the arm lags behind them because of its weight and its inertia. These are the torques; the energy less their work is what the
 # audit looks at.
 
 run.plot.motor_torques()

@@ -32,7 +32,8 @@ many = ct.ensemble(chain, straight, method, dt=0.3, steps=6000, every=20, member
 
 q = np.moveaxis(many.data.orientation.values[:, 150:], -1, 0)
 directions = np.stack(
-    [2 * (q[1] * q[3] + q[0] * q[2]), 2 * (q[2] * q[3] - q[0] * q[1]), q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2], axis=-1
+    [2 * (q[1] * q[3] + q[0] * q[2]), 2 * (q[2] * q[3] - q[0] * q[1]), q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2],
+    axis=-1,
 )
 links = np.arange(1, 12)
 cosines = np.array([(directions[:, :, m:] * directions[:, :, :-m]).sum(axis=-1).mean(axis=(1, 2)) for m in links])
@@ -71,7 +72,7 @@ ax.set(xlabel="force", ylabel="extension of a link")
 ax.legend()
 
 # %%
-# **Hinges.** Molecules of rigid parts that turn about bonds have fewer freedoms than bodies. `Langevin` moves a linkage along its joints; the masses of
+# **Hinges.** Molecules of rigid parts that turn about bonds have fewer degrees of freedom than free bodies. `Langevin` moves a linkage along its joints; the masses of
 # the angles depend on the angles, and so does their density, sqrt(det M), although no force acts.
 
 joints = [ct.Revolute(k - 1, k, at=((0, 0, 0), (0, 0, 1)), axis=(1, 0, 0)) for k in range(2)]
@@ -92,6 +93,6 @@ ax.set(xlabel="angle between the arms", ylabel="density")
 ax.legend()
 
 # %%
-# The momenta inside the steps have the temperature of the bath, each joint's share for itself:
+# The momenta inside the steps have the temperature of the bath, joint by joint:
 
 print(run.data.body_temperature[1:].mean("time").values.round(2))
