@@ -274,6 +274,12 @@ def test_what_the_audit_does_not_say_is_said_only_where_something_is_promised(au
     assert "run.error()" not in str(Audit((audit.rows[2],)))
 
 
+def test_what_is_too_short_is_told_what_it_lacks(audit):
+    row = AuditRow("energy", 1.0, 1e-3, float("nan"), float("nan"), "bounded", "too short")
+    assert "fewer than 200 samples" in str(Audit((row,))) and "smaller `every`" in str(Audit((row,)))
+    assert "samples" not in str(audit)
+
+
 def test_the_time_of_a_jump_stands_in_the_verdict():
     row = AuditRow("energy", 1.0, 1e-3, 0.0, 1e-3, "none", "jumps", jumps_at=1.39)
     assert str(Audit((row,))).splitlines()[2].endswith("none      jumps at t = 1.39 (contradicts)")

@@ -12,13 +12,16 @@ from ...text.named_rows import NamedRows
 from ...text.plain import Json
 from ...text.tables import ShownTable
 from .canonical import Canonical
-from .verdicts import AuditRow
+from .verdicts import FEWEST_SAMPLES, AuditRow
 
 if TYPE_CHECKING:
     from rich.console import Group
 
 
 LARGE = "large: this is another motion than the one asked for; use a shorter step, or a method of higher order."
+SHORT = (
+    f"too short to judge what is kept: fewer than {FEWEST_SAMPLES} samples; make more steps, or give a smaller `every`."
+)
 CLOSING = (
     "This tells what is kept, not how accurate the path is: run.error() (catena info RUN.zarr --error) shows that."
 )
@@ -68,9 +71,10 @@ class Audit(NamedRows[AuditRow]):
     @property
     def closing(self) -> tuple[str, ...]:
         """The lines below the table but for the damage: remarks, what to do, and what the audit does not say where something is kept."""
-        large = any(row.verdict == "large" for row in self.rows)
+        advice = {"large": LARGE, "too short": SHORT}
+        said = tuple(text for verdict, text in advice.items() if any(row.verdict == verdict for row in self.rows))
         conserving = not self.random and any(row.promised in ("exact", "bounded") for row in self.rows)
-        return self.remarks + ((LARGE,) if large else ()) + ((CLOSING,) if conserving else ()) + self.canonical.closing
+        return self.remarks + said + ((CLOSING,) if conserving else ()) + self.canonical.closing
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""
