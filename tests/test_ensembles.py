@@ -57,6 +57,7 @@ def test_members_that_are_sampled_at_their_start_only_may_have_rounded() -> None
         audit = ensemble(KEPLER, [start] * 2, ct.Splitting(6), dt=0.03, steps=20, every=100).audit()
     assert audit["angular_momentum"].worst > 0.0
     assert audit["angular_momentum"].verdicts == {"too short": 2} and audit.ok
+    assert "fewer than 200 samples" in str(audit)
 
 
 def test_the_bits_do_not_depend_on_threads_and_batches(monkeypatch):

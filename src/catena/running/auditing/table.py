@@ -72,9 +72,9 @@ class Audit(NamedRows[AuditRow]):
     def closing(self) -> tuple[str, ...]:
         """The lines below the table but for the damage: remarks, what to do, and what the audit does not say where something is kept."""
         advice = {"large": LARGE, "too short": SHORT}
-        said = tuple(text for verdict, text in advice.items() if any(row.verdict == verdict for row in self.rows))
+        remedies = tuple(text for verdict, text in advice.items() if any(row.verdict == verdict for row in self.rows))
         conserving = not self.random and any(row.promised in ("exact", "bounded") for row in self.rows)
-        return self.remarks + said + ((CLOSING,) if conserving else ()) + self.canonical.closing
+        return self.remarks + remedies + ((CLOSING,) if conserving else ()) + self.canonical.closing
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""

@@ -31,6 +31,7 @@ from ..auditing import (
     largest_jump,
     left_by_uneven_blocks,
 )
+from ..auditing.table import SHORT
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -127,7 +128,8 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
         if self.damaged:
             named = ", ".join(map(str, self.damaged[:NAMED])) + (" ..." if len(self.damaged) > NAMED else "")
             counts += f", {len(self.damaged)} torn: {named}"
-        return "\n".join([counts, *self.remarks, *self.canonical.closing])
+        short = [SHORT] if any("too short" in row.verdicts for row in self.rows) else []
+        return "\n".join([counts, *self.remarks, *short, *self.canonical.closing])
 
     __repr__ = __str__
 
