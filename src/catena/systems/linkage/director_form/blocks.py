@@ -12,15 +12,12 @@ unit step in one part is its exact derivative.
 
 from ....geometry.vectors import add, add_down, clear, copy, load3, negative, scaled, store_down, subtract
 from ....kernels import elementary as math
-from ....kernels.marks import Table, optional, slot
+from ....kernels.marks import optional, slot
 from ..layout import Joint, Link, Pair, Scratch, Values, Wrench
 from .clock import torsion_energy
 from .motors import has_motors, mean_push
 from .rows import angle_parts, angle_torque, both_levels, pairs_of, products, turned_by, values_near, wrench_of
 
-# what of a pair is changed: turns of J and I, D, E, W_J, W_I; and the columns of a body that these are
-MOVED = Table((Pair.CHILD_AXES, Pair.PARENT_AXES, Pair.GAP, Pair.SPEED, Pair.CHILD_SPIN, Pair.PARENT_SPIN))
-COLUMNS = Table((3, 3, 0, 6, 9, 9))
 SMALL_TURN = 1e-5  # below it a difference quotient of a torsion is its derivative in the middle
 
 
@@ -50,16 +47,29 @@ def turn_right_by_axis(q, axis):
 
 
 def move_pair(c, change, parent):
-    """Change one number of a pair by one; the column of the block it belongs to."""
+    """Change one number of a pair by one: a turn of J or I, D, E, W_J or W_I; the column of the block it belongs to."""
     part = change // 3
     axis = change % 3
-    if part < 2:
-        turn_right_by_axis(c[MOVED[part] :], axis)
-    else:
-        c[MOVED[part] + axis] += 1.0
-    if part < 3:
+    if part == 0:
+        turn_right_by_axis(c[Pair.CHILD_AXES : Pair.GAP], axis)
         products(c)
-    return (parent if part == 1 or part == 5 else 0) + COLUMNS[part] + axis
+        return 3 + axis
+    if part == 1:
+        turn_right_by_axis(c[Pair.PARENT_AXES : Pair.CHILD_AXES], axis)
+        products(c)
+        return parent + 3 + axis
+    if part == 2:
+        c[Pair.GAP + axis] += 1.0
+        products(c)
+        return axis
+    if part == 3:
+        c[Pair.SPEED + axis] += 1.0
+        return 6 + axis
+    if part == 4:
+        c[Pair.CHILD_SPIN + axis] += 1.0
+        return 9 + axis
+    c[Pair.PARENT_SPIN + axis] += 1.0
+    return parent + 9 + axis
 
 
 def deposit(sign, parent, column, t, width, scratch):

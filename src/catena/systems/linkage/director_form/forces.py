@@ -114,6 +114,8 @@ def mean_tension(f, s0, s1, h, par):
 
 def force_block(f, h, par, t, width, first, second):
     """Add force f to a block t: the unknowns of its two bodies begin at `first` and `second` (-1: not there)."""
+    i = par.force_sort[f, ForceSort.BODY_I]
+    j = par.force_sort[f, ForceSort.BODY_J]
     data = par.force[f]
     start_gap = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
     end_gap = par.scratch[Scratch.END_GAP : Scratch.ARMS]
@@ -124,11 +126,12 @@ def force_block(f, h, par, t, width, first, second):
     low = 6 * both_levels()
     arms = par.scratch[Scratch.ARMS : Scratch.ARMS + Arms.WIDTH]
     for side in range(2):
-        body = par.force_sort[f, ForceSort.BODY_I + side]
-        point = Force.FIRST_POINT + 3 * side
-        end = arm_of(par.node[1, body], data, point)
-        store3(arms, Arms.FIRST + 6 * side, end)
-        store3(arms, Arms.FIRST_MEAN + 6 * side, mean(end, arm_of(par.node[0, body], data, point)))
+        number = i if side == 0 else j
+        point = Force.FIRST_POINT if side == 0 else Force.SECOND_POINT
+        at = Arms.FIRST if side == 0 else Arms.SECOND
+        end = arm_of(par.node[1, number], data, point)
+        store3(arms, at, end)
+        store3(arms, at + Arms.FIRST_MEAN, mean(end, arm_of(par.node[0, number], data, point)))
     pull(t, width, width - 1, scaled(-tension, middle), arms, low, first, second)
     # columns: displacement of i and j, then turns of i and j about their own axes
     for side in range(2):
@@ -136,8 +139,8 @@ def force_block(f, h, par, t, width, first, second):
         if start < 0:
             continue
         sign = -1.0 if side == 0 else 1.0
-        own = par.node[1, par.force_sort[f, ForceSort.BODY_I + side]]
-        point = load3(data, Force.FIRST_POINT + 3 * side)
+        own = par.node[1, i if side == 0 else j]
+        point = load3(data, Force.FIRST_POINT if side == 0 else Force.SECOND_POINT)
         for part in range(2):
             for axis in range(3):
                 e = along_axis(axis, sign) if part == 0 else scaled(sign, swung(own, point, axis))

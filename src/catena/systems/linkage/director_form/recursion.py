@@ -35,13 +35,13 @@ from .clock import set_time, time_place
 from .recursion_elimination import clear_table, free_ball, free_body, free_hinge
 from .recursion_levels import end_velocity_of_rates
 from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at, pushed, spread
+from .rows import both_levels
 from .steps import (
     LARGEST_TURN,
     act_on_particles,
     add_gained,
     axes,
     begin_particles,
-    both_levels,
     cayley_change,
     fall,
     forget_worst,

@@ -35,8 +35,9 @@ from .blocks import note_residual, torsion_mean
 from .particles import push_body
 from .recursion_elimination import shift_torque
 from .recursion_levels import hand_twist, hinge_twist, take_twist
+from .rows import both_levels
 from .solver import ground_forces, load_part
-from .steps import axes, both_levels, cayley_change, residual_of_body, tangent_of_body
+from .steps import axes, cayley_change, residual_of_body, tangent_of_body
 
 SMALL_ANGLE = 1e-4  # below it a series is exact
 
