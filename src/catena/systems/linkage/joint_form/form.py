@@ -52,6 +52,7 @@ NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertic
 # Joints hold by construction, those that close loops because each step ends where they do. Quaternions of balls are another matter: their
 # length is the method's, and the residuals see it.
 CLOSED = frozenset({"joint_position", "joint_velocity"})
+ALIKE = 4  # powers of two by which arms may differ from one: digits are lost with their square
 INERT = 1e-13  # part of the inertia of a node below which a joint feels none
 
 
@@ -310,7 +311,8 @@ def _rates_of(joint: Joint, columns: Array, relative: Array) -> Array:
     units, lengths = np.ones((6, 1)), np.ones(len(turns))
     if turns.any() and len(turns) > 1:
         _, power = np.frexp(np.abs(columns[:3, turns]).max())
-        units[:3] = lengths[~turns] = 2.0**power
+        if abs(power) > ALIKE:
+            units[:3] = lengths[~turns] = 2.0**power
     return lengths * np.linalg.lstsq(columns * lengths / units, relative / units[:, 0], rcond=None)[0]
 
 
