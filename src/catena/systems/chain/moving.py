@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ...kernels import views
 from ...kernels.marks import Filling, Numbers, Slot, Written, bind
 from ..base import Array
 from ..potentials.elastic import STRAIN, STRESS
-from ..potentials.in_time import SQUARE, Moving, MovingLink, Piece
+from ..potentials.in_time import SQUARE, MovingLink, MovingPair, Piece
 from ..potentials.link_potentials import ARGUMENTS, LinkSum
 from ..potentials.pairwise import Pairwise, PotentialSum
 from ..sampled import SPLINES, TIME, InTime, Sampled, depends_on_time
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Part:
     """A potential that moves: the array of its constants and where they begin, its number, and where its parameters begin in par.moving."""
 
-    potential: Moving[Any]
+    potential: MovingPair | MovingLink
     array: str
     place: int
     number: int
@@ -179,12 +179,12 @@ class MovingPotentials:
         return Written(name, "\n".join([*lines, "    return 0.0"]), __name__, tuple(uses))
 
 
-def _moving(interactions: Interactions) -> Iterator[tuple[str, int, int, Moving[Any]]]:
+def _moving(interactions: Interactions) -> Iterator[tuple[str, int, int, MovingPair | MovingLink]]:
     """Array, place of its constants, number of the whole potential, and each potential that moves."""
     place = 0
     for number, pair in enumerate(interactions.pair_set.potentials):
         for term in _terms(pair):
-            if isinstance(term, Moving):
+            if isinstance(term, MovingPair):
                 yield "pair", place, number, term
             place += len(term.constants)
     place = 0
@@ -193,7 +193,7 @@ def _moving(interactions: Interactions) -> Iterator[tuple[str, int, int, Moving[
             place += bond.table.size
             continue
         for link in bond.terms if isinstance(bond, LinkSum) else (bond,):
-            if isinstance(link, Moving):
+            if isinstance(link, MovingLink):
                 yield "link", place, number, link
             place += link.table.size
 
