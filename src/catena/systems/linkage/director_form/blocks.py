@@ -126,7 +126,9 @@ def joint_block(k, h, lam, par, t, width):
         deposit(1.0, parent, size + case, t, width, scratch)
     for change in range(-1, 9 * (1 + both_levels())):
         copy(b, c, Pair.WIDTH)
-        column = move_pair(c, change, parent) if change >= 0 else width - 1
+        column = width - 1
+        if change >= 0:
+            column = move_pair(c, change, parent)
         sign = 1.0 if change >= 0 else -1.0
         wrench_of(k, a, c, lam, par)
         deposit(sign, parent, column, t, width, scratch)

@@ -157,7 +157,9 @@ def joint_at_node(k, h, lam, par, t, width):
         deposit(1.0, parent, 6 + case, t, width, scratch)
     for change in range(-1, 9):
         copy(b, c, Pair.WIDTH)
-        column = move_pair(c, 9 * phase() + change, parent) - 6 * phase() if change >= 0 else width - 1
+        column = width - 1
+        if change >= 0:
+            column = move_pair(c, 9 * phase() + change, parent) - 6 * phase()
         sign = 1.0 if change >= 0 else -1.0
         values_near(k, b, c, par)
         deposit_values(m, Values.RATE * phase(), 6, column, sign, scratch, t, width)  # Phi, or f
