@@ -155,7 +155,7 @@ class Spherical(Joint):
 class Distance(Joint):
     """A massless rod: the two points stay at a distance. Five degrees of freedom.
 
-    It carries nobody: a body that no other joint carries has coordinates of its own, and its start needs a position.
+    It carries no body: one that no other joint carries has coordinates of its own, and its start needs a position.
 
     Parameters
     ----------
