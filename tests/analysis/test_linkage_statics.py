@@ -11,6 +11,7 @@ import pytest
 import catena as ct
 from catena.analysis.statics import linkage_equilibrium
 from catena.analysis.statics.linkage_problem import LinkageProblem
+from catena.errors import CapabilityError
 from catena.geometry import rotations
 from catena.systems.linkage import start as starts
 from catena.systems.linkage.joint_form import force_slopes, form, loop_slopes, slopes
@@ -573,3 +574,25 @@ def test_a_mode_oscillates_on_a_page(name, tmp_path, monkeypatch):
     for mode in (-1 - len(modes.omega), len(modes.omega), 0.5, True):
         with pytest.raises(ct.InputError, match="there is no mode"):
             modes.view(mode=mode)
+
+
+def pulled_point(arm: tuple[float, ...], at: tuple[float, ...]) -> Linkage:
+    """A point on a universal joint, whose axes are z of the ground and y, pulled by a spring without length."""
+    point = ct.Body.from_particles([(0, 0, 0)], masses=[1.3])
+    joint = ct.Universal(-1, 0, at=((0, 0, 0), arm), axis=(0, 0, 1))
+    return ct.Linkage([point], [joint], [ct.Spring(-1, 0, at=(at, (0, 0, 0)), k=2.0)], gravity=(0, 0, 0))
+
+
+def test_where_a_turn_of_a_point_moves_nothing_it_has_no_frequency(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pulled to its pole a turn about z moves nothing; pulled as far as it comes, both turns move it alike, and omega^2 was 7e16.
+
+    Elsewhere it moves on a sphere of radius 1 as a pendulum: omega^2 = k d/m at the distance d of the pull from the middle.
+    """
+    free = pulled_point((1, 0, 0), (0, 0.3, -2.7)).equilibrium()
+    assert free.lowest == pytest.approx(2.0 * np.hypot(0.3, 2.7) / 1.3, rel=1e-10)
+    stuck = [pulled_point(arm, (0, 0, -3.0)) for arm in ((1, 0, 0), (0.6, 0.8, 0))]
+    for linkage in stuck:
+        with pytest.raises(CapabilityError, match="nothing resists the turn of body 0"):
+            linkage.equilibrium()
+    monkeypatch.setattr(linkage_equilibrium, "INERT", -1.0)
+    assert stuck[1].equilibrium().lowest > 1e10

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...errors import CapabilityError
 from ...systems.base import Array, State
 from ...systems.linkage.linkage import Linkage
+from ...systems.linkage.thin import is_thin
 from ...systems.potentials.pairwise import checked
 from ...systems.states import checked_start
 from .at_rest import AtRest, Status, is_better
@@ -22,6 +24,7 @@ ROUND_OFFS = 64  # in what can be attained, and in what is zero but for rounding
 MOST_STEP = 0.5  # in radians, and of the size of the linkage
 FLOOR = 1e-10  # of the largest eigenvalue: the least that is made of one
 HALVINGS = 25
+INERT = 1e-13  # part of the inertia that a motion would have if every body were as large as the linkage, below which it has none
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,6 +100,7 @@ def linkage_stability(problem: LinkageProblem, balance: LinkageBalance) -> Linka
     """Of an equilibrium, or of a position near one."""
     stiffness, damping = problem.matrices(balance)
     mass = problem.mass(balance.z, balance.tangent)
+    _require_inertia(problem, balance, mass)
     values, vectors = _eigen(stiffness, mass)
     turns = np.array([problem.coordinates[k].turns for k in balance.free], dtype=bool)
     size = np.maximum(np.abs(np.diag(stiffness)), np.where(turns, balance.gross, 0.0))
@@ -106,6 +110,21 @@ def linkage_stability(problem: LinkageProblem, balance: LinkageBalance) -> Linka
         low = _refine_lowest(stiffness, mass, values, vectors)
         noise[:low] = ROUND_OFFS * EPS * values[:low] ** 2 / values[0]
     return LinkageStability(stiffness, damping, mass, values, vectors, noise)
+
+
+def _require_inertia(problem: LinkageProblem, balance: LinkageBalance, mass: Array) -> None:
+    """CapabilityError where a line or a point turns about itself and nothing else moves: it has no frequency."""
+    thin = np.array([is_thin(body) for body in problem.linkage.bodies])
+    if not (thin.any() and len(mass)):
+        return
+    shares, motions = _eigen(mass, problem.mass(balance.z, balance.tangent, girth=problem.extent))
+    if shares[0] <= INERT:
+        turning = np.abs(problem.body_motions(balance.z) @ balance.tangent @ motions[:, 0])[:, 3:].max(axis=1)
+        number = int(np.argmax(np.where(thin, turning, -1.0)))
+        raise CapabilityError(
+            f"nothing resists the turn of body {number} about its joint: it is a line or a point there", where=f"Linkage.bodies[{number}]",
+            do="turn the axis away from the line, or give the body some thickness",
+        )  # fmt: skip
 
 
 def _eigen(matrix: Array, metric: Array) -> tuple[Array, Array]:

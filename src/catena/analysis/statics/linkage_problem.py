@@ -169,13 +169,14 @@ class LinkageProblem:
         """Size of the forces that must balance: those that act, and those that a unit of each coordinate makes."""
         return float((balance.gross + np.abs(stiffness) @ self.units(balance)).max(initial=0.0))
 
-    def mass(self, z: Array, tangent: Array) -> Array:
-        """(d, d): masses by the free coordinates."""
+    def mass(self, z: Array, tangent: Array, *, girth: float = 0.0) -> Array:
+        """(d, d): masses by the free coordinates; with `girth` as if those of each body were so far from its centre, besides."""
         moved = self.body_motions(z) @ tangent
         _, orientation = self._poses()
         made = np.zeros((tangent.shape[1],) * 2)
         for body, turn, own in zip(self.linkage.bodies, rotations.to_matrix(orientation), moved, strict=True):
-            made += body.mass * own[:3].T @ own[:3] + own[3:].T @ (turn @ body.tensor @ turn.T) @ own[3:]
+            tensor = turn @ body.tensor @ turn.T + girth**2 * body.mass * np.eye(3)
+            made += body.mass * own[:3].T @ own[:3] + own[3:].T @ tensor @ own[3:]
         return made
 
     def motions(self, z: Array) -> Array:
