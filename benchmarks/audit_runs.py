@@ -19,7 +19,7 @@ from pathlib import Path
 import catena as ct
 from catena.engine.pairing import Pairing, can_treat
 from catena.errors import CatenaError, CatenaWarning
-from catena.methods.base import Method, registered
+from catena.methods.base import Method, all_methods
 from catena.output.files import write_text
 from catena.running import probing
 from catena.running.auditing import lasting_deviation, size
@@ -37,7 +37,7 @@ def conserving(problem: Problem) -> list[Method]:
     """A few of the methods that keep the energy of a problem by their promise, its default first."""
     found = [
         method
-        for kind in registered()
+        for kind in all_methods()
         for method in kind.examples()[:1]
         if can_treat(problem.system, method)
         and not method.traits.adaptive

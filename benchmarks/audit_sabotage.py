@@ -26,11 +26,11 @@ from catena.analysis.structure_check import check_program
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
 from catena.engine.pairing import Pairing
-from catena.engine.plain_python import interpreted
+from catena.engine.plain_python import interpret
 from catena.errors import CatenaWarning
 from catena.methods.base import Method
 from catena.running.plan import Plan, Problem
-from catena.running.recording import made_here
+from catena.running.recording import make_here
 from catena.running.runs import MemoryRun
 
 SIZES = (0.0, 1e-6, 1e-9, 1e-12)  # 0: the method as it is, in which nothing may be found
@@ -71,7 +71,7 @@ class Sabotage:
         if program.text.count(self.place) < self.times:
             raise LookupError(f"{self.method}: no {self.place!r} in its kernels")
         text = program.text.replace(self.place, f"{1.0 + size!r} * {self.place}", self.times)
-        return replace(program, text=text, module=interpreted(text))
+        return replace(program, text=text, module=interpret(text))
 
 
 def with_another_step(module: Any, size: float) -> Any:
@@ -112,7 +112,7 @@ def audit_finds(program: Program, problem: Problem) -> list[str]:
     chunk = driver.advance(STEPS)
     plan = Plan(problem.system, problem.start, program.method, problem.dt, EVERY)
     run = MemoryRun(plan, driver.step, driver.state(), np.concatenate([*rows, chunk.rows]), chunk.crossings, {})
-    return [f"{row.quantity} {row.verdict}" for row in made_here(run, driver).audit().contradictions]
+    return [f"{row.quantity} {row.verdict}" for row in make_here(run, driver).audit().contradictions]
 
 
 def check_finds(program: Program, problem: Problem) -> list[str]:

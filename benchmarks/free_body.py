@@ -262,7 +262,7 @@ def contest_row(contest: Contest, outcomes: Sequence[Outcome]) -> dict[str, Any]
 
 def draw(races: Mapping[str, Sequence[Outcome]], path: Path) -> None:
     """Time against error, a panel for each race; a peer looks the same in all of them."""
-    with style.styled():
+    with style.apply_style():
         figure = style.new_figure(width=11.0, height=4.6)
         for ax, (name, outcomes) in zip(figure.subplots(1, len(races)), races.items(), strict=True):
             unit = unit_of(outcomes)

@@ -41,7 +41,7 @@ from catena.engine.cuda import members as cuda
 from catena.engine.cuda.long_chain import GpuDriver
 from catena.engine.parts import PartedDriver
 from catena.output.files import write_text
-from catena.running.ensembles.asking import asked
+from catena.running.ensembles.asking import ask
 from catena.running.ensembles.results import Ensemble
 
 FLOAT64 = 34e12 / 2  # instructions of an H200 a second, by the vendor, who counts a fused one twice
@@ -129,7 +129,7 @@ def compared(here: Ensemble, there: Ensemble) -> dict[str, Any]:
 
 def steps_alone(case: Case, problem: Any, starts: dict[str, np.ndarray], sizes: Sizes) -> dict[str, Any]:
     """Nanoseconds of the steps of a member, without what is before and after them."""
-    wanted = asked(
+    wanted = ask(
         problem.system, starts, case.method, steps=sizes.steps, dt=problem.dt, every=sizes.steps, keep="final", members=None, seed=None, reduce=None
     )  # fmt: skip
     members, program = wanted.members, cuda_bodies.build(problem.system, case.method)

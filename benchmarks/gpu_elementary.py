@@ -30,7 +30,7 @@ import numpy as np
 from catena.engine import cache, headers
 from catena.engine.collector import collect
 from catena.engine.cuda import members as cuda
-from catena.engine.plain_python import interpreted
+from catena.engine.plain_python import interpret
 from catena.kernels.elementary import FUNCTIONS
 from catena.kernels.marks import Written
 from catena.output.files import write_text
@@ -63,7 +63,7 @@ def on_processor(name: str, *, simulate: bool) -> Any:
     text = f"def loop(x, y, out):\n    for i in range(len(x)):\n        out[i] = {call(name)}\n    return 0\n"
     parts = collect(Written("loop", text, "catena.loop"), {})
     if simulate:
-        return interpreted(headers.module_text(name, parts, (), header=headers.PYTHON, entry="@_fn")).advance
+        return interpret(headers.module_text(name, parts, (), header=headers.PYTHON, entry="@_fn")).advance
     entry = headers.cpu_function("types.int64", [headers.array_type(1)] * 3)
     return cache.load(headers.module_text(name, parts, (), header=headers.CPU, entry=entry), name).advance
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 
 import catena as ct
-from catena.engine.build import build, compiled_function
+from catena.engine.build import build, compile_function
 from catena.engine.driver import Driver
 from catena.kernels.eights import (
     add_eight,
@@ -102,7 +102,7 @@ def normals_against_numpy() -> tuple[float, float]:
     """Nanoseconds of a normal: ours, and the ziggurat of numpy with PCG64."""
     count, repeats = 4096, 20
     out, flat = np.zeros((2, count)), np.zeros(2 * count)
-    kernel = compiled_function(fill, "types.int64", (1, 2), "normals on lanes")
+    kernel = compile_function(fill, "types.int64", (1, 2), "normals on lanes")
     generator = np.random.default_rng(1)
     counter = np.array([1.0, 3.0, 5.0])
     tasks: dict[str, Callable[[], object]] = {

@@ -46,7 +46,7 @@ from catena.kernels.views import OK
 from catena.methods.heat.sums import Sums
 from catena.output.files import write_text
 from catena.running.auditing import BLOCKS, block_edges
-from catena.running.ensembles.asking import asked
+from catena.running.ensembles.asking import ask
 from catena.running.ensembles.reductions import names_in_rows
 from catena.systems.base import System
 
@@ -108,7 +108,7 @@ class Followed:
         self.setting, self.dt, self.members = setting, dt, members
         self.every = max(1, round(setting.gap / dt))
         program = cuda_bodies.build(setting.system, method)
-        alike = asked(
+        alike = ask(
             setting.system, setting.start, method, steps=self.every, dt=dt, every=self.every, keep="final", members=members, seed=None,
             reduce=None,
         ).members  # fmt: skip

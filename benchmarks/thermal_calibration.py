@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 import catena as ct
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
-from catena.engine.folding import settled_edges
+from catena.engine.folding import settle_edges
 from catena.engine.pairing import Pairing
 from catena.methods.base import Method
 from catena.output.files import write_text
@@ -203,7 +203,7 @@ def audited(setting: Setting, which: Sequence[int]) -> Counts:
 def audited_together(setting: Setting, which: Sequence[int], members: int) -> Counts:
     """Ensembles of so many members, judged by their spread."""
     pairing, program, counts = Pairing.of(setting.system, setting.method), program_of(setting), Counts()
-    edges = settled_edges(setting.samples + 1)
+    edges = settle_edges(setting.samples + 1)
     began = time.process_time()
     for number in which:
         found = [columns_of(setting, program, pairing, number * members + k) for k in range(members)]

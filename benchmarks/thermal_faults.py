@@ -17,9 +17,9 @@ from catena.kernels.summation import add3
 from catena.kernels.views import View, bath, dimension, drift, force, kick
 from catena.methods.base import Stepper
 from catena.methods.heat.hybrid_monte_carlo import is_accepted, trial_step
-from catena.methods.heat.langevin import langevin_step, tallied
+from catena.methods.heat.langevin import langevin_step, tally_bath
 from catena.methods.heat.sums import Sums
-from catena.systems.baths import coupled, disturb, draw_six
+from catena.systems.baths import disturb, draw_six, multiply_rows
 from catena.systems.chain.forces import body_rotation
 from catena.systems.chain.motion import momentum_place
 
@@ -39,7 +39,7 @@ def obabo_step(z, e, dt, par, tab, work, carry):
     force(z, par, forces)
     status += kick(z, e, 0.5 * dt, par, forces)
     bath(z, e, par, int(carry[Sums.MEMBER]), 2 * int(carry[Sums.STEP]) + 1)
-    tallied(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
+    tally_bath(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
     carry[Sums.STEP] += 1.0
     carry[Sums.WINDOW] += 1.0
     return status
@@ -57,7 +57,7 @@ def published_step(z, e, dt, par, tab, work, carry):
     status += drift(z, e, 0.5 * dt, par, work[2 * n :])
     force(z, par, forces)
     status += kick(z, e, 0.5 * dt, par, forces)
-    tallied(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
+    tally_bath(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
     carry[Sums.STEP] += 1.0
     carry[Sums.WINDOW] += 1.0
     return status
@@ -92,8 +92,13 @@ def bath_of_two_frames(z, e, par, member, step):
             push, turn = transposed_times(r, load3(z, p)), load3(z, y)
             loss = par.loss_matrix[j]
             stir = par.stir_matrix[j]
-            add3(z, e, p, add_vectors(times(r, coupled(loss, 0, push, turn)), coupled(stir, 0, (a, b, c), (d, f, g))))
-            add3(z, e, y, add_vectors(coupled(loss, 3, push, turn), coupled(stir, 3, (a, b, c), (d, f, g))))
+            add3(
+                z,
+                e,
+                p,
+                add_vectors(times(r, multiply_rows(loss, 0, push, turn)), multiply_rows(stir, 0, (a, b, c), (d, f, g))),
+            )
+            add3(z, e, y, add_vectors(multiply_rows(loss, 3, push, turn), multiply_rows(stir, 3, (a, b, c), (d, f, g))))
 
 
 def accept_everything(error, kT, par, member, step):

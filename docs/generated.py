@@ -13,7 +13,7 @@ from docutils.parsers.rst import Directive
 
 import catena as ct
 from catena.methods.base import METHODS
-from catena.running.catalogue import HEADINGS, MethodTable, dashed
+from catena.running.catalogue import HEADINGS, MethodTable, dash
 from catena.systems.base import SYSTEMS
 from catena.systems.linkage.joint_forces import FORCES
 from catena.systems.linkage.joints import JOINTS
@@ -75,11 +75,11 @@ def decision_table(problem: Mapping[str, Any], methods: MethodTable) -> tuple[li
             row["at"][target]["energy_error"] for target in targets if target in row["at"] and float(target) >= 1e-6
         ]
         energy = f"{reached[-1]:.0e}" if reached else "-"
-        rows.append([row["method"], traits.order_word, dashed(traits.symplectic_word), *costs, energy])
+        rows.append([row["method"], traits.order_word, dash(traits.symplectic_word), *costs, energy])
     for method in sorted(known.keys() - {row["method"] for row in problem["rows"]}):
         traits = known[method]
         empty = ["-"] * (len(targets) - 1)
-        rows.append([method, traits.order_word, dashed(traits.symplectic_word), "not measured yet", *empty, "-"])
+        rows.append([method, traits.order_word, dash(traits.symplectic_word), "not measured yet", *empty, "-"])
     return headings, rows
 
 

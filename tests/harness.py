@@ -29,9 +29,9 @@ from catena.engine.build import Program, build, program_parts
 from catena.engine.driver import Driver
 from catena.engine.looks import look_after
 from catena.engine.pairing import can_treat
-from catena.engine.plain_python import interpreted
+from catena.engine.plain_python import interpret
 from catena.kernels.views import NOT_CONVERGED, SINGULAR
-from catena.methods.base import Method, registered
+from catena.methods.base import Method, all_methods
 from catena.methods.runge_kutta import iteration
 from catena.running.auditing import AuditRow, assess, exact_limit
 from catena.running.plan import Problem
@@ -48,7 +48,7 @@ DIGITS = 50
 
 def examples() -> list[Method]:
     """The methods that stand for all, from the registry."""
-    return [method for kind in registered() for method in kind.examples()]
+    return [method for kind in all_methods() for method in kind.examples()]
 
 
 @cache
@@ -220,7 +220,7 @@ class Precise:
         arrays = Arrays.of(of.system, self.view, self.stepper)
         text = headers.module_text("precise", parts, arrays.types, header=headers.PYTHON, entry="@_fn")
         self.of = of
-        self.module = interpreted(text, many_digits.MATH)
+        self.module = interpret(text, many_digits.MATH)
         self.par = self.module.Parameters(**{name: numbers(array) for name, array in arrays.together.items()})
         self.tab = numbers(self.stepper.tab)
         self.calls: dict[str, int] = {}

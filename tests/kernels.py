@@ -12,7 +12,7 @@ import harness
 import many_digits
 from catena.engine import collector, headers
 from catena.engine.arrays import Arrays
-from catena.engine.plain_python import interpreted
+from catena.engine.plain_python import interpret
 from catena.methods.base import Stepper
 from catena.systems.base import System
 
@@ -38,7 +38,7 @@ class Kernel:
         stepper = Stepper(None, np.zeros((1, 1)), 0, 0, scratch=dict(arrays or {}))
         par = Arrays.of(system, offered, stepper)
         text = headers.module_text("kernel", parts, par.types, header=headers.PYTHON, entry="@_fn")
-        plain = interpreted(text, many_digits.MATH if precise else math).advance
+        plain = interpret(text, many_digits.MATH if precise else math).advance
         self.function = partial(many_digits.compute, plain) if precise else plain
         number = harness.numbers if precise else np.array
         self.par = plain.__globals__["Parameters"](**{name: number(array) for name, array in par.together.items()})

@@ -23,7 +23,7 @@ from catena.systems.linkage.joint_form import charts as articulated_charts
 from catena.systems.linkage.joint_form import forces as articulated_forces
 from catena.systems.linkage.joint_form import kernels as articulated_kernels
 from catena.systems.linkage.joint_form import loops as articulated_loops
-from catena.systems.linkage.joint_form.form import articulated_view, carry_time_and_work, packed, unpacked
+from catena.systems.linkage.joint_form.form import articulated_view, carry_time_and_work, pack_state, unpack_state
 from catena.systems.linkage.joint_form.layout import layout_of
 from catena.systems.linkage.joint_form.motion import BALL, TRANSLATION
 from catena.systems.linkage.joints import Joint, Revolute, Screw, Spherical
@@ -159,7 +159,7 @@ def random_tree(
     still = linkage.start(
         orientation=[rotations.normalise(q) for q in rng.normal(size=(len(kinds), 4))], project=bool(extra)
     )
-    z, layout = packed(linkage, still), layout_of(linkage)
+    z, layout = pack_state(linkage, still), layout_of(linkage)
     for k, node in enumerate(layout.nodes):
         place, rate = layout.links[k, 2:4]
         z[rate : rate + node.rates] = rng.normal(size=node.rates)
@@ -271,4 +271,4 @@ def run_to(linkage: Linkage, start: State, method: Method, *, dt: float, steps: 
 
 def state_of(linkage: Linkage, driver: Driver) -> State:
     """Where a run is."""
-    return unpacked(linkage, driver.z, driver.time)
+    return unpack_state(linkage, driver.z, driver.time)

@@ -49,7 +49,7 @@ def independent_motion(linkage: ct.Linkage, start: ct.State, time: float) -> ct.
     from scipy.integrate import solve_ivp
 
     n = linkage.count
-    held = linkage_start.begun(linkage, start)
+    held = linkage_start.count_from_start(linkage, start)
 
     def state(t: float, y: np.ndarray) -> ct.State:
         q = rotations.normalise(y[3 * n : 7 * n].reshape(n, 4))

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import cache
 
-from catena.engine.build import compiled_function
+from catena.engine.build import compile_function
 from catena.engine.collector import stem_of
 from catena.kernels.elementary import FUNCTIONS
 
@@ -22,7 +22,7 @@ def _quick(kernel: Callable[..., float]) -> Callable[..., float]:
     @cache
     def compiled() -> Callable[..., float]:
         numbers = ["types.float64"] * len(inspect.signature(kernel).parameters)
-        return compiled_function(kernel, "types.float64", numbers, kernel.__name__)
+        return compile_function(kernel, "types.float64", numbers, kernel.__name__)
 
     def function(*numbers: float) -> float:
         return compiled()(*numbers)

@@ -127,7 +127,7 @@ def test_an_interrupt_is_not_kept_waiting_by_a_cluster(client: Client, monkeypat
     monkeypatch.setattr(members, "LARGEST_BATCH", 1)
     before = sum(executed(client))
     with monkeypatch.context() as patch:
-        patch.setattr(running, "_gathered", interrupted)
+        patch.setattr(running, "_gather", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ct.ensemble(KEPLER, kepler_starts(200), ct.Splitting(6), dt=1e-5, steps=200_000, every=100, client=client)
     assert sum(executed(client)) < before + 150

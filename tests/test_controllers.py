@@ -15,7 +15,7 @@ import uncompiled
 from catena.errors import CatenaWarning, InputError, StepFailure, StoreError
 from catena.running.control import Seen
 from catena.store import read_checkpoint
-from catena.systems.linkage.motor import held_forces
+from catena.systems.linkage.motor import hold_forces
 
 ROD = ct.Body.box((0.1, 0.1, 1.0), mass=2.0)
 HINGES = (
@@ -30,7 +30,7 @@ def arm(*motors: ct.Motor, bodies: int = 2) -> ct.Linkage:
 
 
 def holding(system: ct.Linkage, torques: Any) -> ct.Linkage:
-    return system.with_parts(forces=held_forces(system.forces, torques))
+    return system.with_parts(forces=hold_forces(system.forces, torques))
 
 
 def held(seen: Seen) -> np.ndarray:

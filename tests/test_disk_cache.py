@@ -42,7 +42,7 @@ class Maker:
         self.made = 0
 
     def __call__(self) -> str:
-        return disk_cache.remembered("request", self.make)
+        return disk_cache.remember("request", self.make)
 
     def make(self) -> str:
         self.made += 1
@@ -65,7 +65,7 @@ def kept() -> list[Path]:
 def test_a_text_is_made_once_and_found_by_its_request(ask: Maker, logged: list[str]) -> None:
     assert [ask(), ask()] == [TEXT, TEXT]
     assert ask.made == 1
-    assert disk_cache.remembered("another request", lambda: "other") == "other"
+    assert disk_cache.remember("another request", lambda: "other") == "other"
     assert len(kept()) == 2
     assert logged == []
 
@@ -304,7 +304,7 @@ def test_a_full_disk_leaves_memory(small_disk: Path, logged: list[str], monkeypa
     monkeypatch.setenv(disk_cache.VARIABLE, str(small_disk))
     texts = {f"{k}": f"{k}" * 10_000 for k in range(12)}
     for request, text in (*texts.items(), *texts.items()):
-        assert disk_cache.remembered(request, lambda text=text: text) == text
+        assert disk_cache.remember(request, lambda text=text: text) == text
     assert len(logged) == 1 and "No space left on device" in logged[0]
     assert 0 < len(kept()) < len(texts)
 
@@ -348,7 +348,7 @@ def test_what_is_used_counts_as_new(ask: Maker, logged: list[str]) -> None:
 
 
 def test_what_killed_processes_and_the_time_before_the_room_left_goes(tmp_path: Path) -> None:
-    disk_cache.remembered("request", lambda: TEXT)
+    disk_cache.remember("request", lambda: TEXT)
     before = disk_cache.place().parent
     name = f"{room.TEMPORARY}1-2-{3:016x}"
     old = [

@@ -17,7 +17,7 @@ from catena.engine.pairing import Pairing
 from catena.errors import InputError, StoreError
 from catena.running.ensembles import following
 from catena.running.ensembles.asking import require_noise
-from catena.running.ensembles.checking import checked_column
+from catena.running.ensembles.checking import check_column
 from catena.running.ensembles.kinds import Kinds, Varied
 from catena.running.recording import ROWS_VARIABLE
 from processes import contents
@@ -165,9 +165,9 @@ def test_the_number_of_a_system_that_is_none_is_refused(number: float) -> None:
     """A store may say anything: with checksums that fit, such a number was an index."""
     job: Any = SimpleNamespace(kinds=galaxies(3), steps=10)
     right = np.array([2.0, 0.0, 1.0])
-    assert checked_column("gift.zarr", job, "kind", right) is right
+    assert check_column("gift.zarr", job, "kind", right) is right
     with pytest.raises(StoreError, match="of member 1 cannot be"):
-        checked_column("gift.zarr", job, "kind", np.array([2.0, number, 1.0]))
+        check_column("gift.zarr", job, "kind", np.array([2.0, number, 1.0]))
 
 
 def test_starts_are_drawn_by_the_number_of_the_member() -> None:

@@ -11,13 +11,13 @@ import pytest
 
 import catena as ct
 from catena.engine.block import Members
-from catena.engine.folding import compiled_fold, fold
+from catena.engine.folding import compile_fold, fold
 from catena.engine.looks import unseen
 from catena.errors import InputError, StepFailure
 from catena.kernels.views import NOT_FINITE, View
 from catena.running.auditing import BLOCKS, EPS, Sizes, assess
 from catena.running.ensembles import Batch, Ensemble, Job, batch, ensemble, following, members, running
-from catena.running.ensembles.auditing import measured_in
+from catena.running.ensembles.auditing import measure_in
 from catena.systems.base import Field, Invariant, System
 from processes import run_python
 
@@ -234,7 +234,7 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
         number, again = 1, (np.zeros(4), np.zeros((BLOCKS, 4)))
         while number < rows:
             chunk = deviation[number : number + int(rng.integers(1, rows))]
-            compiled_fold()(chunk, len(chunk), number, np.zeros(4), job.edges.astype(float), batch.worst[i], sums[i])
+            compile_fold()(chunk, len(chunk), number, np.zeros(4), job.edges.astype(float), batch.worst[i], sums[i])
             number += len(chunk)
         if i < 5:  # all at once, and not compiled: the same bits
             fold(deviation[1:], rows - 1, 1, np.zeros(4), job.edges, *again)
@@ -267,7 +267,7 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
         assert (job.edges[0], job.edges[-1], len(job.edges)) == (0, rows, BLOCKS + 1)
         assert set(np.diff(job.edges).tolist()) <= {rows // BLOCKS, rows // BLOCKS + 1}
         for i in range(len(series)):  # a drift does not depend on those it is fitted together with
-            alone = measured_in(sums[i : i + 1], batch.worst[i : i + 1], job.edges, 0.1, job.system.invariants)
+            alone = measure_in(sums[i : i + 1], batch.worst[i : i + 1], job.edges, 0.1, job.system.invariants)
             together = batch.drift, batch.drift_error, batch.jump
             np.testing.assert_array_equal(alone, [measured[i : i + 1] for measured in together])
         batch.fit(job, whose.dt, np.roll(sums, 1, axis=1), unlooked)
@@ -296,7 +296,7 @@ def test_an_interrupt_between_two_results_ends_the_threads_too(monkeypatch):
         assert next(batches).status.tolist() == [NOT_FINITE]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "_gathered", interrupted)
+    monkeypatch.setattr(running, "_gather", interrupted)
     starts = kepler_starts(4)
     starts["q"][0] = 0.0
     threads = threading.active_count()

@@ -117,7 +117,7 @@ def test_a_fork_waits_in_no_circle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_whoever_is_undisturbed_can_fork() -> None:
-    with forking.undisturbed():
+    with forking.hold_forks():
         assert ending_of(load_module) == 0
     assert not forking._undisturbed
 

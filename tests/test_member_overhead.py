@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.engine.folding import compiled_conclude_members, conclude_members
-from catena.engine.looks import seen_deviation, usual_size
+from catena.engine.folding import compile_conclude_members, conclude_members
+from catena.engine.looks import find_deviation, usual_size
 from catena.kernels.views import NOT_FINITE, OK
 from catena.running.auditing import BLOCKS, lasting_of_blocks
 from catena.running.ensembles import Job, following
@@ -54,16 +54,16 @@ def test_sixteen_threads_call_python_for_tasks_not_for_members(monkeypatch: pyte
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_what_audits_conclude_is_what_whole_arrays_tell(compiled: bool) -> None:
-    """Against the formulas of single runs: `seen_deviation`, `usual_size`, `lasting_of_blocks`; the same operations in the same order."""
+    """Against the formulas of single runs: `find_deviation`, `usual_size`, `lasting_of_blocks`; the same operations in the same order."""
     rng, members, k, public, samples = np.random.default_rng(7), 9, 3, 4, 57
     start, (worst, scale) = rng.normal(size=(members, public + k)), rng.uniform(size=(2, members, k))
     sums, looks = rng.normal(size=(members, BLOCKS, k)), rng.uniform(size=(members, 6, k))
     looks[:, 5] = np.arange(members)[:, None] // 4  # nobody looked at the first four
     looks[:4, :2] = np.array([np.inf, -np.inf])[:, None]
     status = np.array([OK, NOT_FINITE, *[OK] * (members - 2)])
-    wanted = seen_deviation(worst, start[:, public:], looks), lasting_of_blocks(sums, samples), usual_size(looks, scale)
+    wanted = find_deviation(worst, start[:, public:], looks), lasting_of_blocks(sums, samples), usual_size(looks, scale)
     made = np.zeros((3, members, k))
-    conclude = compiled_conclude_members() if compiled else conclude_members
+    conclude = compile_conclude_members() if compiled else conclude_members
     conclude(samples, public, start, status, worst, scale, sums, looks, *made)
     for ours, theirs in zip(made, wanted, strict=True):
         np.testing.assert_array_equal(np.isnan(ours).all(axis=1), status != OK)

@@ -150,5 +150,5 @@ def test_available_memory_is_what_the_system_says(monkeypatch: pytest.MonkeyPatc
     assert memory.available() == 4.0 * 2**30
     (tmp_path / "memory.max").write_text(f"{3 * 2**30}\n")
     assert memory.available() == 2.0 * 2**30
-    assert memory.allowed() == 2.0**30
-    assert np.isfinite(memory.allowed())
+    assert memory.allow() == 2.0**30
+    assert np.isfinite(memory.allow())

@@ -12,7 +12,7 @@ from mpmath import mp
 from scipy import stats
 
 import noise_kernels
-from catena.engine.build import compiled_function
+from catena.engine.build import compile_function
 from catena.kernels import noise
 
 # D. E. Shaw Research, Random123, kat_vectors: counter, key, words
@@ -28,7 +28,7 @@ KNOWN = (
 
 @cache
 def compiled(kernel: Callable[..., int], *dimensions: int) -> Callable[..., int]:
-    return compiled_function(kernel, "types.int64", dimensions, f"noise, {kernel.__name__}")
+    return compile_function(kernel, "types.int64", dimensions, f"noise, {kernel.__name__}")
 
 
 def counter(seed: int = 7, member: int = 3, step: int = 2**33 + 5) -> np.ndarray:

@@ -302,13 +302,13 @@ def test_an_ensemble_computed_by_another_program_is_refused_and_goes_on_anyway(
         if change == "kernel":
             broken.forget_compensation(then)
         else:
-            assert recording.measured_in is auditing.measured_in
-            then.setattr(recording, "measured_in", off_by_one)
+            assert recording.measure_in is auditing.measure_in
+            then.setattr(recording, "measure_in", off_by_one)
         with pytest.raises(ct.StoreError, match="by another program") as caught:
             ct.resume(path)
         assert contents(path) == before
         assert "ct.resume(path, anyway=True)" in str(caught.value) and "catena resume" not in str(caught.value)
-    monkeypatch.setattr(recording, "measured_in", off_by_one)  # only its digest: members are followed as ever
+    monkeypatch.setattr(recording, "measure_in", off_by_one)  # only its digest: members are followed as ever
     many = ct.resume(path, anyway=True)
     assert [one.step for one in many.origins] == [0, 16] and many.finished
     line = many.changes[0]

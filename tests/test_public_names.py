@@ -226,9 +226,9 @@ def test_every_public_name_is_found_and_documented() -> None:
 
 def test_every_registered_method_and_error_is_public() -> None:
     from catena import errors
-    from catena.methods.base import registered
+    from catena.methods.base import all_methods
 
-    own = [kind.__name__ for kind in registered() if kind.__module__.startswith("catena.")]
+    own = [kind.__name__ for kind in all_methods() if kind.__module__.startswith("catena.")]
     assert set(own) <= set(ct.__all__)
     raised = [kind.__name__ for kind in (*errors.CatenaError.__subclasses__(), errors.CatenaError, errors.Interrupted)]
     assert set(raised) <= set(ct.__all__)

@@ -290,7 +290,7 @@ def test_a_potential_a_joint_and_a_force_of_other_packages_stand_in_cases(instal
 
 def test_the_order_of_methods_does_not_depend_on_what_was_imported_first() -> None:
     """Lists in messages and tables are the same whatever a script used before."""
-    asked = "from catena.methods.base import registered; print([kind.name for kind in registered()])"
+    asked = "from catena.methods.base import all_methods; print([kind.name for kind in all_methods()])"
     first, *others = (
         run_python(f"{before}; {asked}")[0]
         for before in ("pass", "import catena; catena.RK4", "import catena.methods.conserving.rattle")

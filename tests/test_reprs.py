@@ -9,7 +9,7 @@ import pytest
 
 import catena as ct
 from catena.engine.build import build
-from catena.methods.base import registered
+from catena.methods.base import all_methods
 from catena.running.auditing import Canonical
 from catena.text.markup import html_table
 
@@ -17,7 +17,7 @@ CHAIN = ct.problems.helix_chain(64)
 SHOWN = [
     CHAIN.system, CHAIN.start, ct.Body.tetrahedron(), ct.FreeBody(ct.Body(moments=(1, 2, 2.5))),
     ct.problems.kepler().system, ct.problems.lagrange_top().system,
-    *(method for kind in registered() for method in kind.examples()[:1]),
+    *(method for kind in all_methods() for method in kind.examples()[:1]),
 ]  # fmt: skip
 
 

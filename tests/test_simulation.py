@@ -370,9 +370,9 @@ def test_a_second_run_of_the_same_pair_writes_no_text_and_asks_no_system(monkeyp
     """What a short run costs beside its steps: 1.8 ms of Python became 0.55 ms without these two."""
     problem = ct.problems.kepler(e=0.6)
     ct.simulate(problem, dt=0.05, steps=10)
-    written = headers._written.cache_info().misses
+    written = headers._write.cache_info().misses
     monkeypatch.setattr(memory, "available", lambda: pytest.fail("the system was asked for its memory"))
     ct.simulate(problem, dt=0.05, steps=10)
-    assert headers._written.cache_info().misses == written
+    assert headers._write.cache_info().misses == written
     with pytest.raises(pytest.fail.Exception, match="asked for its memory"):  # the twin: more is asked for
         ct.simulate(problem, dt=0.05, steps=100_000)

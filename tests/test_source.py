@@ -19,6 +19,18 @@ DEFINED = re.compile(
     r"^ *(?:(?:def|class|for) +)?([a-z_]\w*)(?= *[=:(,]| in )|\bas ([a-z_]\w*)", re.ASCII | re.I | re.M
 )
 PRIVATE = re.compile(r"(?:^|_)(?:cards?|says?|said|talks?)(?:_|$)|Card", re.ASCII)  # for GPU, log and message
+PARTICIPLE = re.compile(
+    r"_*(?!(?:feed|need|seed|speed)$)(?:[a-z]+ed|begun|done|drawn|given|held|known|lost|made|seen|sent|shown|spun|taken|told|worn|written)",
+    re.ASCII,
+)
+MATHEMATICS = {
+    "chosen",
+    "counted",
+    "held",
+    "linked",
+    "scaled",
+    "spun",
+}  # what stands in formulas of kernels is named as what it is
 MOST_LINES = 600  # of a file
 MOST_LINES_OF_FUNCTION = 60  # with its docstring, without decorators
 
@@ -58,6 +70,22 @@ def test_names_are_words_that_engineers_search_for(texts: dict[str, str]) -> Non
 def test_a_private_word_would_be_noticed() -> None:
     wrong = "def say(text): ...\nclass OnCard: ...\n    said: int\n    card_name = essays = 1\n  from .log import f as talk\n    discard = 3"
     assert names_to_change(wrong) == {"say", "OnCard", "said", "card_name", "talk"}
+
+
+def without_verb(text: str) -> set[str]:
+    """Functions of a module that are called by what came out of them: `packed` for `pack`. Decorators may."""
+    names = {one.name for one in ast.parse(text).body if isinstance(one, ast.FunctionDef)}
+    return {name for name in names if PARTICIPLE.fullmatch(name)} - MATHEMATICS - {"provided"}
+
+
+def test_functions_are_verbs(texts: dict[str, str]) -> None:
+    found = {file: without_verb(text) for file, text in texts.items()}
+    assert not {file: names for file, names in found.items() if names}
+
+
+def test_a_function_without_a_verb_would_be_noticed() -> None:
+    wrong = "def packed(z): ...\ndef _made(): ...\ndef pack(z): ...\ndef driven_kick(z): ...\ndef scaled(f, a): ...\ndef speed(): ..."
+    assert without_verb(wrong) == {"packed", "_made"}
 
 
 def test_files_and_functions_are_short(texts: dict[str, str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 import catena as ct
 from catena.engine.block import MemberBlock
 from catena.running.ensembles import following, tempering
-from catena.running.ensembles.asking import asked
+from catena.running.ensembles.asking import ask
 from catena.systems.maxwell import kinetic_energy
 
 SPRING = ct.Hamiltonian("p**2/(2*m) + k*q**2/2", parameters={"k": 2.0, "m": 0.7})
@@ -68,7 +68,7 @@ def test_exchanges_are_accepted_with_the_probability_of_metropolis() -> None:
 def test_states_are_exchanged_with_momenta_of_the_other_temperature() -> None:
     """A ladder whose exchange is sure: positions change places, momenta times sqrt(T_i/T_j); noise and counters stay with their member."""
     starts = [SPRING.start(q=q, p=p) for q, p in ((3.0, 0.4), (0.1, -0.5), (0.2, 0.7))]
-    wanted = asked(
+    wanted = ask(
         SPRING, starts, WARM, steps=8, dt=0.5, every=2, keep="final", members=None, seed=None, reduce=None, tempering=LADDER
     )  # fmt: skip
     block = MemberBlock(wanted.job.program, wanted.members, every=2)

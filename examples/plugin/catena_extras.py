@@ -21,7 +21,7 @@ from catena.systems.base import register as register_system
 from catena.systems.linkage.declared import ABOVE_ZERO
 from catena.systems.linkage.joint_forces import FORCES, AngleQuantity, OnAngle
 from catena.systems.numbers import finite_number
-from catena.systems.potentials.pairwise import Pairwise, Quantity, checked
+from catena.systems.potentials.pairwise import Pairwise, Quantity, check
 from catena.systems.potentials.pairwise import register as register_potential
 
 # A method ---------------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class Buckingham(Pairwise):
 
     def __post_init__(self) -> None:
         for name in ("wall", "b", "c"):
-            object.__setattr__(self, name, checked(getattr(self, name), f"Buckingham.{name}", above=0.0))
+            object.__setattr__(self, name, check(getattr(self, name), f"Buckingham.{name}", above=0.0))
 
     @property
     def constants(self) -> tuple[float, ...]:

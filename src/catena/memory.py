@@ -28,7 +28,7 @@ def available() -> float:
     return min(bytes_ for bytes_ in found if bytes_ is not None)
 
 
-def allowed(needed: float = LARGEST) -> float:
+def allow(needed: float = LARGEST) -> float:
     """Bytes that a result may take in memory; one that needs few is not worth asking."""
     return UNASKED if needed <= UNASKED else min(LARGEST, SHARE * available())
 
@@ -42,7 +42,7 @@ def require(needed: float, *, what: str, where: str, do: str) -> None:
     what : what needs them, for the message
     where, do : of the message
     """
-    limit = allowed(needed)
+    limit = allow(needed)
     if needed > limit:
         raise InputError(
             f"{what} would take {_size(needed)} of memory; {_size(limit)} are allowed here", where=where, do=do

@@ -29,7 +29,7 @@ def verified(chain: ct.Chain, found: equilibrium.Equilibrium) -> tuple[float, in
         step[j, c] = h
         along = {k: statics.energy_at(problem, poses, k * step) for k in (-2, -1, 1, 2)}
         gradient.append((8 * (along[1] - along[-1]) - (along[2] - along[-2])) / (12 * h))
-    matrix = block_band.assembled(*problem.blocks(problem.balance(poses)))
+    matrix = block_band.assemble(*problem.blocks(problem.balance(poses)))
     free = problem.gauge(poses).ravel()
     values = np.linalg.eigvalsh(matrix[np.ix_(free, free)])
     return float(np.abs(gradient).max()), int((values < -1e-9 * values[-1]).sum())
@@ -44,7 +44,7 @@ def test_gradient_and_matrix_are_derivatives_of_the_energy(chain):
     problem = StaticProblem.of(chain, None, "test")
     poses = Poses.of_state(chain, statics.disturbed(chain, helix(4).start, 0.03, 1))
     balance = problem.balance(poses)
-    matrix = block_band.assembled(*problem.blocks(balance))
+    matrix = block_band.assemble(*problem.blocks(balance))
     chance = np.random.default_rng(5)
     h = 2e-4
     for _ in range(4):

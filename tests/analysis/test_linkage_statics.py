@@ -15,7 +15,7 @@ from catena.errors import CapabilityError
 from catena.geometry import rotations
 from catena.systems.linkage import start as starts
 from catena.systems.linkage.joint_form import force_slopes, form, loop_slopes, slopes
-from catena.systems.linkage.joint_form.form import unpacked
+from catena.systems.linkage.joint_form.form import unpack_state
 from catena.systems.linkage.linkage import Linkage
 from kernels import Kernel
 from linkages import closed_by, four_bars, random_tree, squeezer
@@ -85,8 +85,8 @@ def somewhere(name: str) -> tuple[Linkage, ct.State]:
         f for f in FORCES if not isinstance(f, ct.Torsion) or (name != "floating" and kinds[1] is not ct.Spherical)
     ]
     linkage, z, still = random_tree(kinds, parents, 3, forces=forces)
-    begun = starts.begun(linkage, still)
-    return begun, unpacked(begun, z, 0.0)
+    begun = starts.count_from_start(linkage, still)
+    return begun, unpack_state(begun, z, 0.0)
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -156,8 +156,8 @@ def test_the_linearised_equations_are_those_of_the_motion(name):
     """M dudot + (C + G) du + K dphi = 0 with the derivatives of udot that Newton's method has (tested in 50 digits), about a motion."""
     kinds, parents = TREES[name]
     linkage, z, still = random_tree(kinds, parents, 5, forces=[*FORCES[:3], ct.Damper(0, 2, POINTS, c=4.0)])
-    begun = starts.begun(linkage, still)
-    state = unpacked(begun, z, 0.0)
+    begun = starts.count_from_start(linkage, still)
+    state = unpack_state(begun, z, 0.0)
     found = begun.linearise(state)
     view = begun.view("field")
     assert view is not None and view.factors is not None

@@ -91,7 +91,7 @@ def test_gradient_and_second_derivatives_of_a_ring_are_those_of_its_energy():
     """Against differences of fourth order of the energy and of the gradient: 1e-8 and 1e-9 are left of them."""
     problem, poses = StaticProblem.of(MIXED, None, "test"), some_ring(MIXED)
     balance = problem.balance(poses)
-    matrix = block_band.assembled(*problem.blocks(balance))
+    matrix = block_band.assemble(*problem.blocks(balance))
     chance, h = np.random.default_rng(8), 2e-4
     for _ in range(4):
         xi = chance.normal(size=(MIXED.count, 6))
@@ -115,7 +115,7 @@ def test_a_cyclic_matrix_folded_flat_is_still_itself(n):
     chance = np.random.default_rng(n)
     diagonal, right = chance.normal(size=(2, n, 6, 6))
     diagonal = diagonal + diagonal.swapaxes(1, 2)
-    dense, v = block_band.assembled(diagonal, right), chance.normal(size=(n, 6))
+    dense, v = block_band.assemble(diagonal, right), chance.normal(size=(n, 6))
     eigenvalues = np.linalg.eigvalsh(dense)
     assert np.abs(dense - dense.T).max() == 0.0
     assert block_band.product(diagonal, right, v).ravel() == pytest.approx(dense @ v.ravel(), abs=1e-12)
@@ -136,7 +136,7 @@ def test_a_corner_that_is_forgotten_is_seen():
     diagonal = diagonal + diagonal.swapaxes(1, 2) + 20.0 * np.eye(6)
     factor, side = block_band.Band(diagonal, right[:-1]).factor(), np.ones(24)
     assert factor is not None
-    assert np.abs(factor.solve(side) - np.linalg.solve(block_band.assembled(diagonal, right), side)).max() > 1e-3
+    assert np.abs(factor.solve(side) - np.linalg.solve(block_band.assemble(diagonal, right), side)).max() > 1e-3
 
 
 # Modes ------------------------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_the_matrix_of_a_problem_is_that_of_its_energy() -> None:
     state = chain.start([(0, 0, 0), (0.1, 0, 1.0), (0.2, 0.1, 2.1)])
     problem = StaticProblem.of(chain, (0.3, 0.2, 0.1), "test")
     poses, step = Poses.of_state(chain, state), 1e-5
-    matrix = block_band.assembled(*problem.blocks(problem.balance(poses)))
+    matrix = block_band.assemble(*problem.blocks(problem.balance(poses)))
     size = matrix.shape[0]
 
     def value(x: np.ndarray) -> float:

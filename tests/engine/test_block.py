@@ -15,7 +15,7 @@ from catena.engine.build import build
 from catena.engine.collector import collect
 from catena.engine.driver import Driver
 from catena.engine.pairing import Pairing
-from catena.engine.plain_python import interpreted
+from catena.engine.plain_python import interpret
 from catena.errors import CapabilityError
 from catena.kernels.views import NOT_FINITE, OK
 from catena.methods.base import Method
@@ -111,7 +111,7 @@ def test_a_gpu_grows_the_tiles_of_a_start_as_whole_arrays_do(count: int) -> None
     start = view.begin.pack(nudged(of.start, 1))
     text = headers.module_text("begin", collect(view.begin.kernel, {}), [], header=headers.PYTHON, entry="@_fn")
     z = np.full(view.dimension, np.nan)
-    interpreted(text).advance(start, z)
+    interpret(text).advance(start, z)
     np.testing.assert_array_equal(z, view.grown(start))
     np.testing.assert_array_equal(z, view.pack(nudged(of.start, 1)))
     assert len(np.unique(start)) > 3 * count

@@ -241,7 +241,7 @@ def test_a_kernel_that_exists_as_text_is_named_by_who_wrote_it(pendulum):
 def test_the_last_row_of_some_arrays_is_the_ground():
     """-1 there, and nowhere else, is a row; -2 is none."""
     part = Part("f", "fn", "here", "def f(node, own, i):\n    return node[i, 2] + own[i]")
-    text = bounds.checked(part, {"node"}).text
+    text = bounds.add_checks(part, {"node"}).text
     assert "node[_row(i, len(node)), 2]" in text and "own[_at(i, len(own))]" in text
     assert bounds.row(-1, 3) == -1
     for check, index in ((bounds.row, -2), (bounds.row, 3), (bounds.at, -1), (bounds.at, 3), (bounds.edge, 4)):

@@ -26,18 +26,18 @@ def test_a_function_gets_what_it_and_its_callees_read() -> None:
         part("turn", "return par.moments[0, 0] * weight(z[nothing(z, par)], par)"),
         part("advance", "return turn(z, par) + weight(z, par) + par.node[0, 0, 0]"),
     ]
-    lines, made = calls.narrowed(parts, TYPES)
+    lines, made = calls.narrow(parts, TYPES)
     texts = {one.name: one.text for one in made}
     one, two = (re.match(r"\w+", line)[0] for line in lines)  # type: ignore[index]
     assert lines == [f"{one} = namedtuple(\"{one}\", ('mass',))", f"{two} = namedtuple(\"{two}\", ('mass', 'moments'))"]
     assert f"weight(z[nothing(z, 0)], {one}(par.mass))" in texts["turn"]
     assert f"turn(z, {two}(par.mass, par.moments)) + weight(z, {one}(par.mass))" in texts["advance"]
-    assert calls.narrowed(parts, {**TYPES, "mass": "int64 1"})[0] != lines  # other types, other names
+    assert calls.narrow(parts, {**TYPES, "mass": "int64 1"})[0] != lines  # other types, other names
 
 
 def test_what_hands_par_to_who_knows_whom_gets_all_of_it() -> None:
     parts = [part("deep", "return _of_numba(par)"), part("advance", "return deep(z, par)")]
-    lines, made = calls.narrowed(parts, TYPES)
+    lines, made = calls.narrow(parts, TYPES)
     assert not lines and [one.text for one in made] == [one.text for one in parts]
 
 
@@ -57,7 +57,7 @@ def test_every_function_of_a_linkage_finds_what_it_reads(method: ct.Method) -> N
     system, start = linked.two_bodies("Revolute", ())
     program = build(system, method, compiled=False)
     _, _, parts = program_parts(system, method)
-    lines, made = calls.narrowed(parts, {name: f"{dtype} {n}" for name, n, dtype in program.arrays.types})
+    lines, made = calls.narrow(parts, {name: f"{dtype} {n}" for name, n, dtype in program.arrays.types})
     text = program.text
     for before, after in zip(parts[:-1], made[:-1], strict=True):
         assert before.text in text
@@ -75,8 +75,8 @@ def _final(program: ct.engine.build.Program, text: str, start: ct.State) -> list
     from dataclasses import replace
 
     from catena.engine.driver import Driver
-    from catena.engine.plain_python import interpreted
+    from catena.engine.plain_python import interpret
 
-    driver = Driver(replace(program, module=interpreted(text)), program.view.pack(start), t0=0.0, dt=0.02, every=1)
+    driver = Driver(replace(program, module=interpret(text)), program.view.pack(start), t0=0.0, dt=0.02, every=1)
     driver.advance(2)
     return driver.z.tolist()

@@ -19,10 +19,10 @@ import pytest
 
 from catena.engine import collector, headers
 from catena.engine.collector import collect
-from catena.engine.plain_python import interpreted
+from catena.engine.plain_python import interpret
 from catena.errors import InputError
 from catena.kernels import views
-from catena.kernels.marks import Record, Written, bind, choice, given, optional, size, slot
+from catena.kernels.marks import Record, Written, bind, choice, keep_given, optional, size, slot
 from processes import SOURCE, run_python
 
 Importer = Callable[..., ModuleType]
@@ -116,7 +116,7 @@ def text_of(kernel: Any, fills: dict[Any, Any]) -> str:
 
 
 def value_of(kernel: Any, fills: dict[Any, Any], *arguments: Any) -> Any:
-    return interpreted(text_of(kernel, fills)).advance(*arguments)
+    return interpret(text_of(kernel, fills)).advance(*arguments)
 
 
 # What is refused. `# HERE` marks the line that the error must name.
@@ -334,7 +334,7 @@ def test_slots_nest_and_a_filling_never_sees_itself() -> None:
 def test_an_optional_slot_does_what_it_says_where_nothing_fills_it() -> None:
     """Around itself, too: a filling never sees itself. The twin, a slot that is not optional, is refused above."""
     assert value_of(entry_of_optional, {}, 2.0, None) == 3.0 * 2.0 + 1.0
-    assert value_of(entry_of_optional, given({perhaps: None}), 2.0, None) == 3.0 * 2.0 + 1.0
+    assert value_of(entry_of_optional, keep_given({perhaps: None}), 2.0, None) == 3.0 * 2.0 + 1.0
     assert value_of(entry_of_optional, {perhaps: plus_one}, 2.0, None) == 2.0 + 1.0 + 1.0
     assert value_of(entry_of_optional, {perhaps: plus_perhaps}, 2.0, None) == 10.0 + 3.0 * 2.0 + 1.0
 
@@ -388,7 +388,7 @@ def test_a_choice_becomes_a_literal_where_it_is_called() -> None:
     assert value_of(chosen, {}, 5.0, None) == 40.0
     assert "if 1:" in text_of(chosen, {})
     assert "if 0:" in text_of(chosen, {doubled: 0}) and "* (3 + 0)" in text_of(chosen, {doubled: 0})
-    made = interpreted(text_of(chosen, {doubled: True})).advance
+    made = interpret(text_of(chosen, {doubled: True})).advance
     assert not any("missing_for_one" in str(step.argval) for step in dis.get_instructions(made))
     with pytest.raises(InputError, match="only a number can be a choice"):
         collect(chosen, {doubled: "1"})

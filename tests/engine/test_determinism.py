@@ -12,7 +12,7 @@ import pytest
 import catena as ct
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
-from catena.engine.plain_python import interpreted
+from catena.engine.plain_python import interpret
 from catena.methods.base import Method
 from catena.running.crossings import crossing_of
 from catena.running.plan import Problem
@@ -59,7 +59,7 @@ def test_the_comparison_of_bits_sees_a_sum_that_is_not_compensated() -> None:
     program = program_of(problem, ct.RK4(), compiled=False)
     broken = program.text.replace("e[i] = d - (after - before)", "e[i] = 0.0")
     assert broken != program.text
-    wrong = replace(program, text=broken, module=interpreted(broken))
+    wrong = replace(program, text=broken, module=interpret(broken))
     assert trace(problem, wrong, steps=150)["rows"] != trace(problem, program, steps=150)["rows"]
 
 

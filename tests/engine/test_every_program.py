@@ -25,7 +25,7 @@ from catena.engine.driver import Driver
 from catena.engine.pairing import Pairing, can_treat
 from catena.engine.reducing import Reducer
 from catena.kernels.views import BUFFER_FULL, NOT_FINITE, OK, STOPPED
-from catena.methods.base import Method, method_from, registered
+from catena.methods.base import Method, all_methods, method_from
 from catena.running.control import ControlledDriver, Seen
 from catena.running.crossings import crossing_of
 from catena.running.ensembles.reductions import Reductions
@@ -223,7 +223,7 @@ def problem(name: str) -> Problem:
 
 def methods(of: Problem) -> list[Method]:
     """All that treat a system."""
-    known = [method for kind in registered() for method in kind.examples()[:3]]  # the rest differ by numbers alone
+    known = [method for kind in all_methods() for method in kind.examples()[:3]]  # the rest differ by numbers alone
     return [method for method in (*known, *EXTRA) if can_treat(of.system, method)]
 
 

@@ -16,7 +16,7 @@ from catena.engine.pairing import Pairing
 from catena.engine.plain_lanes import Lanes
 from catena.errors import CapabilityError
 from catena.kernels.views import NOT_FINITE, OK
-from catena.methods.base import Method, registered
+from catena.methods.base import Method, all_methods
 from catena.methods.taylor.taylor import MADE
 from catena.running.ensembles.kinds import Kinds
 from catena.running.ensembles.results import Ensemble
@@ -58,7 +58,7 @@ def followed(block: MemberBlock, *, steps: int) -> dict[str, np.ndarray]:
 def pair_of_blocks(
     program: Program, members: Members, *, compiled: bool = False
 ) -> tuple[lanes.LaneBlock, MemberBlock]:
-    lane_program = lanes.build(program, lanes.varied_in(program, members), compiled=compiled)
+    lane_program = lanes.build(program, lanes.find_varied(program, members), compiled=compiled)
     return lanes.LaneBlock(lane_program, program, members, every=2), MemberBlock(program, members, every=2)
 
 
@@ -98,7 +98,7 @@ def test_members_in_lanes_have_the_bits_of_members_alone(name: str) -> None:
 def every_pair() -> Iterator[tuple[str, Method]]:
     for name in KINDS:
         problem = KINDS[name]()
-        for method in (method for kind in registered() for method in kind.examples()):
+        for method in (method for kind in all_methods() for method in kind.examples()):
             try:
                 lanes.require_lanes(Pairing.of(problem.system, method))
             except CapabilityError:

@@ -80,7 +80,7 @@ def test_a_seam_that_is_left_open_shows(monkeypatch: pytest.MonkeyPatch) -> None
     """As it must: the last link of a thread would keep its old force."""
     program, options = programs(ct.problems.helix_chain(17), ct.Splitting(2))
     wanted = reached(Driver(program, **options))
-    join = parts._loaded
+    join = parts._load
 
     def open_seams(*arguments: Any, **further: Any) -> Any:
         module, arrays = join(*arguments, **further)
@@ -90,7 +90,7 @@ def test_a_seam_that_is_left_open_shows(monkeypatch: pytest.MonkeyPatch) -> None
         )
         return module, arrays
 
-    monkeypatch.setattr(parts, "_loaded", open_seams)
+    monkeypatch.setattr(parts, "_load", open_seams)
     found = reached(PartedDriver(program, **options, threads=2, compiled=False))
     assert (found[3] != wanted[3]).any()
 

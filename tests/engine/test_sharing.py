@@ -7,7 +7,7 @@ from types import FunctionType
 import numpy as np
 import pytest
 
-from catena.engine.sharing import namedtuple, shared, without_compiling
+from catena.engine.sharing import namedtuple, share, without_compiling
 
 TEXT = """
 from numpy import array
@@ -27,7 +27,7 @@ class Made:
 
 
 def made(text: str, how: str = "one way") -> dict[str, Made]:
-    names = {"mark": shared(Made, how)}
+    names = {"mark": share(Made, how)}
     exec(text, names)
     return names  # type: ignore[return-value]
 
@@ -82,9 +82,9 @@ def test_compiled_functions_are_shared_and_compute_what_they_should() -> None:
 
     header = """
 import math
-from catena.engine.sharing import namedtuple, shared
+from catena.engine.sharing import namedtuple, share
 from numba import njit, types
-_fn = shared(njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True), "fn")
+_fn = share(njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True), "fn")
 """
     body = """
 @_fn

@@ -10,7 +10,7 @@ import pytest
 import catena as ct
 from catena.engine import collector
 from catena.engine.headers import PYTHON, module_text
-from catena.engine.plain_python import interpreted
+from catena.engine.plain_python import interpret
 from catena.kernels.marks import bind
 from catena.kernels.views import (
     SINGULAR,
@@ -50,7 +50,7 @@ def kernel(function, t, closed: bool = False):
         solve_shifted: block_tridiagonal.solve_blocks,
     }  # fmt: skip
     parts = collector.collect(bind(function, fills), {})
-    return interpreted(module_text("blocks", parts, [], header=PYTHON, entry="@_fn")).advance
+    return interpret(module_text("blocks", parts, [], header=PYTHON, entry="@_fn")).advance
 
 
 def some_blocks(size: float = 1.0, bodies: int = BODIES) -> np.ndarray:

@@ -94,7 +94,7 @@ def test_the_stages_found_are_those_of_sweeps_by_halves(name):
 
 def test_a_wrong_parameter_on_the_lanes_is_seen(monkeypatch):
     """The twin: two moments exchanged."""
-    right = ct.Top._held_parameters
+    right = ct.Top._hold_parameters
 
     def wrong(self: ct.Top) -> Written:
         written = right(self)
@@ -103,7 +103,7 @@ def test_a_wrong_parameter_on_the_lanes_is_seen(monkeypatch):
         return replace(written, text=text)
 
     wanted = after(build(top_of(ByHalves, "gravity"), ct.Gauss(3), compiled=False))
-    monkeypatch.setattr(ct.Top, "_held_parameters", wrong)
+    monkeypatch.setattr(ct.Top, "_hold_parameters", wrong)
     assert np.abs(after(build(top_of(ct.Top, "gravity"), ct.Gauss(3), compiled=False)) - wanted).max() > 1e-3
 
 

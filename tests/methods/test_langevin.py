@@ -54,7 +54,7 @@ def step_map(method: ct.Langevin, dt: float, draws: int) -> tuple[np.ndarray, np
         xi = noise.normals(method.seed, 0, 0, 0, 0, noise.OF_HAMILTONIAN)[0]
         return columns, (ends[0] / xi)[:, None]
     first, second = (noise.normals(method.seed, 0, 0, k, 0, noise.OF_HAMILTONIAN)[0] for k in range(2))
-    s = constants.stirred(GAMMA, 0.5 * dt, KT, 0.7)
+    s = constants.find_stir(GAMMA, 0.5 * dt, KT, 0.7)
     after = np.array([0.0, s])  # the second bath comes last
     return columns, np.array([(ends[0] - second * after) / first, after]).T
 
@@ -75,8 +75,8 @@ def _inside(sigma: np.ndarray, dt: float) -> float:
     """Variance of the momentum after the bath: through half kick and half drift, then c^2 of it and the noise."""
     kicked = np.array([[1.0, 0.0], [-0.5 * dt * 2.0, 1.0]])
     before = (kicked @ sigma @ kicked.T)[1, 1]
-    c = 1.0 + constants.lost(GAMMA, dt)
-    return float(c**2 * before + constants.stirred(GAMMA, dt, KT, 0.7) ** 2)
+    c = 1.0 + constants.find_loss(GAMMA, dt)
+    return float(c**2 * before + constants.find_stir(GAMMA, dt, KT, 0.7) ** 2)
 
 
 def test_noise_at_the_ends_of_the_step_is_seen() -> None:
@@ -248,8 +248,10 @@ def test_matrices_of_a_resistance_keep_the_law_of_the_momenta() -> None:
 def test_constants_are_correctly_rounded(rate: float) -> None:
     with mp.workdps(60):
         x = mp.mpf(rate) * mp.mpf(0.05)
-        assert constants.lost(rate, 0.05) == float(mp.expm1(-x))
-        assert constants.stirred(rate, 0.05, 0.3, 1.7) == float(mp.sqrt(-mp.expm1(-2 * x) * mp.mpf(0.3) * mp.mpf(1.7)))
+        assert constants.find_loss(rate, 0.05) == float(mp.expm1(-x))
+        assert constants.find_stir(rate, 0.05, 0.3, 1.7) == float(
+            mp.sqrt(-mp.expm1(-2 * x) * mp.mpf(0.3) * mp.mpf(1.7))
+        )
 
 
 def _systems() -> dict[str, tuple[System, ct.State, float]]:

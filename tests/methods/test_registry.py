@@ -23,14 +23,14 @@ import catena as ct
 import harness
 from catena import methods
 from catena.engine.pairing import methods_for
-from catena.methods.base import METHODS, Method, Stepper, method_from, register, registered
+from catena.methods.base import METHODS, Method, Stepper, all_methods, method_from, register
 from catena.registry import _all_plugins
 from harness import each, problem
 from processes import run_python
 
 BIBLIOGRAPHY = (Path(inspect.getfile(ct)).parent / "references.bib").read_text()
 KEYS = set(re.findall(r"^@\w+\{(\w+),", BIBLIOGRAPHY, re.MULTILINE))
-KINDS = [pytest.param(kind, id=kind.name) for kind in registered()]
+KINDS = [pytest.param(kind, id=kind.name) for kind in all_methods()]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,7 +64,7 @@ def public_methods() -> set[type[Method]]:
 
 
 def test_every_method_of_the_folder_is_registered():
-    assert public_methods() == {kind for kind in registered() if kind.__module__.startswith("catena.")}
+    assert public_methods() == {kind for kind in all_methods() if kind.__module__.startswith("catena.")}
 
 
 def test_every_method_is_a_public_name_of_catena():
@@ -108,7 +108,7 @@ def test_a_method_is_made_again_from_its_description(method):
 @pytest.mark.parametrize("method", each())
 def test_a_method_prints_as_it_is_written(method):
     """With the names of the registry; those of catena are public ones, and are tested above."""
-    assert eval(str(method), {kind.name: kind for kind in registered()}) == method
+    assert eval(str(method), {kind.name: kind for kind in all_methods()}) == method
 
 
 def test_examples_of_all_methods_print_differently():
@@ -266,14 +266,14 @@ print(len(base.registered()))
 def test_an_interrupted_import_of_the_methods_is_made_up_for():
     """Ctrl-C while they are read for the first time: some are there, and all of them when they are asked for again."""
     some, then = map(int, run_python(INTERRUPTED)[0].split())
-    assert 0 < some < then == sum(METHODS.is_own(kind) for kind in registered())
+    assert 0 < some < then == sum(METHODS.is_own(kind) for kind in all_methods())
 
 
 def test_a_method_of_another_package_is_listed_run_and_tested_like_our_own(plugin):
     """The recipe of CONTRIBUTING: one file, and every check applies."""
     assert "TwoThirds" not in METHODS._kinds
     method = method_from({"kind": "TwoThirds"})
-    assert type(method) in registered()
+    assert type(method) in all_methods()
     assert method in harness.examples()
     assert "TwoThirds" in methods_for(problem("kepler").system)
     assert undocumented(type(method)) == []
@@ -366,7 +366,7 @@ def test_a_plug_in_that_fails_is_named_and_left_out(bad_plugin):
     """Its distribution and the reason are told; built-in methods and other plug-ins are as they were."""
     own = METHODS._kinds["Gauss"]
     with pytest.warns(ct.CatenaWarning) as told:
-        known = registered()
+        known = all_methods()
     (message,) = (str(warning.message) for warning in told)
     assert "bad_party" in message and "the distribution bad-party is left out" in message
     assert "\x1b" not in message

@@ -19,7 +19,7 @@ from bodies import EPS, TOPS, Tangent, distance, free_problem, run_to, slope
 from catena.engine.pairing import Pairing, can_treat
 from catena.geometry.free_motion import free_motion
 from catena.geometry.quaternion import exponential, renew, turn_about_axis, turn_right
-from catena.methods.base import Method, Traits, registered
+from catena.methods.base import Method, Traits, all_methods
 from catena.methods.rotors import rotations as kernels
 from catena.methods.rotors.dmv_coefficients import polynomials
 from catena.methods.rotors.rotor import Rotor
@@ -37,7 +37,7 @@ PRECISE_LEVEL = harness.PRECISE_LEVEL
 
 def rotor_methods() -> list[Method]:
     """Every registered method that turns free bodies, rather than solving their equations; and two compositions."""
-    turning = [m for kind in registered() for m in kind.examples() if can_treat(BODY.system, m)]
+    turning = [m for kind in all_methods() for m in kind.examples() if can_treat(BODY.system, m)]
     rotors = [m for m in turning if Pairing.of(BODY.system, m).view.name in ("rotor", "constrained")]
     return [*rotors, ct.Composition(ct.SymmetricRotation(), "suzuki4"), ct.Composition(ct.DMV(2), "kahanli6")]
 

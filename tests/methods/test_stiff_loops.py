@@ -18,7 +18,7 @@ from catena.engine.driver import Driver
 from catena.methods.base import Method
 from catena.problems.linkages import _along_the_free_direction, _ring_of_bars
 from catena.systems.linkage.joint_form import loop_slopes
-from catena.systems.linkage.joint_form.form import packed
+from catena.systems.linkage.joint_form.form import pack_state
 from catena.systems.linkage.joint_form.layout import layout_of
 from catena.systems.linkage.joint_form.motion import Link
 from catena.systems.linkage.linkage import Linkage
@@ -69,7 +69,7 @@ def exact_angle(name: str, damping: float, time: float) -> float:
     k = torque.parameters["k"]
     layout = layout_of(linkage)
     hinge = next(k for k, node in enumerate(layout.nodes) if node.joint == 0)
-    rate = float(packed(linkage, start)[layout.links[hinge, Link.RATE]])
+    rate = float(pack_state(linkage, start)[layout.links[hinge, Link.RATE]])
 
     def move(t: float, y: np.ndarray) -> list[float]:
         pull = -k * (y[0] - TARGET) - torque.damping * y[1]

@@ -19,7 +19,7 @@ from catena.engine.pairing import can_treat
 from catena.geometry import rotations
 from catena.kernels.marks import bind
 from catena.kernels.views import View, commutator_kick
-from catena.methods.base import Method, Stepper, Traits, registered
+from catena.methods.base import Method, Stepper, Traits, all_methods
 from catena.methods.splitting import splitting
 from catena.systems.top import motion as top_motion
 
@@ -388,7 +388,7 @@ TOPS_OF_RUNS = {
 
 
 def methods_for_tops() -> list[Method]:
-    treating = [m for kind in registered() for m in kind.examples() if can_treat(SYMMETRIC_TOP.system, m)]
+    treating = [m for kind in all_methods() for m in kind.examples() if can_treat(SYMMETRIC_TOP.system, m)]
     return [m for m in treating if m.traits.has_order and m.traits.symmetric]
 
 

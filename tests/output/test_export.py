@@ -346,13 +346,13 @@ def test_gltf_takes_its_room_before_it_is_filled(run: ct.Run, tmp_path: Path, mo
     """A file with holes, mapped into memory, would kill the process where the disk is full."""
     from catena.output.export import gltf
 
-    mapped, taken = gltf._mapped, []
+    mapped, taken = gltf._map, []
 
     def watched(path: Path, *arguments: Any) -> Any:
         taken.append(path.stat().st_blocks * 512 >= path.stat().st_size)
         return mapped(path, *arguments)
 
-    monkeypatch.setattr(gltf, "_mapped", watched)
+    monkeypatch.setattr(gltf, "_map", watched)
     run.export(tmp_path / "motion.glb")
     assert taken and all(taken)
 

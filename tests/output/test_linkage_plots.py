@@ -101,6 +101,6 @@ def test_of_many_joints_some_are_drawn_and_the_legend_says_so():
 
 def test_lines_of_many_joints_can_be_told_apart():
     """The eighth had the colour and the dashes of the first."""
-    with style.styled():
+    with style.apply_style():
         styles = [tuple(sorted(style.line_style(k).items(), key=str)) for k in range(14)]
     assert len(set(map(str, styles))) == 14

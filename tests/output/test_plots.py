@@ -206,7 +206,7 @@ def test_every_picture_has_ink_labels_and_a_legend_and_changes_no_setting(crossi
 
 def test_an_empty_picture_has_no_ink():
     """The check above can fail."""
-    with style.styled():
+    with style.apply_style():
         figure = style.new_figure(width=4, height=3)
         assert not draws(figure.subplots())
 
@@ -223,7 +223,7 @@ def test_given_axes_are_drawn_into_and_no_other_figure_is_opened(run, picture):
 def test_what_changes_while_drawing_and_is_not_of_the_style_stays_changed():
     """The first figure of a notebook switches the interactive mode on; a context of matplotlib, the twin, puts it back."""
     before = matplotlib.rcParams["font.size"]
-    for context, stays in ((style.styled(), True), (matplotlib.style.context(style.SHEET), False)):
+    for context, stays in ((style.apply_style(), True), (matplotlib.style.context(style.SHEET), False)):
         with matplotlib.rc_context({"interactive": False}):
             with context:
                 assert matplotlib.rcParams["font.size"] == 9.0 != before
@@ -244,7 +244,7 @@ def test_powers_and_offsets_of_numbers_stand_beside_the_legend(legend, values):
         power = ax.yaxis.get_offset_text()
         return bool(power.get_text()) and power.get_window_extent().overlaps(ax.get_legend().get_window_extent())
 
-    with style.styled():
+    with style.apply_style():
         ax = style.axes_for(None)
         ax.plot(values, label="Splitting(4), dt = 0.05")
         legend(ax)
@@ -256,7 +256,7 @@ def test_powers_and_offsets_of_numbers_stand_beside_the_legend(legend, values):
 
 def test_colours_stay_apart_in_grey():
     """Neighbours in the cycle differ in dashes, and no two lines share colour and dashes."""
-    with style.styled():
+    with style.apply_style():
         cycle = [style.line_style(k) for k in range(7)]
     dashes = [str(one["linestyle"]) for one in cycle]
     assert len(set(dashes)) == len(dashes) and len({one["color"] for one in cycle}) == len(cycle)
@@ -314,8 +314,8 @@ class TestWorkPrecision:
         assert ax.lines[0].get_ydata() == pytest.approx([error], abs=0.5e-9 + 0.05e-8)
 
     def test_takes_a_finer_method_for_reference_where_no_solution_is_known(self, uncompiled):
-        given = efficiency.measured_work(self.problem, [ct.RK4()], [0.25], t_end=8.0, reference=self.right)
-        made = efficiency.measured_work(self.problem, [ct.RK4()], [0.25], t_end=8.0)
+        given = efficiency.measure_work(self.problem, [ct.RK4()], [0.25], t_end=8.0, reference=self.right)
+        made = efficiency.measure_work(self.problem, [ct.RK4()], [0.25], t_end=8.0)
         assert made.against == "Gauss(6), dt = 0.125"
         assert made.by_method[ct.RK4()][0].error == pytest.approx(given.by_method[ct.RK4()][0].error, rel=1e-8)
 

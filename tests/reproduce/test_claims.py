@@ -82,9 +82,9 @@ def test_a_multiplier_at_every_stage_does_not():
 
 
 def test_projection_takes_the_angular_momentum_from_euler_and_nothing_from_gauss():
-    plain, projected = (projection._followed(ct.EulerA(), 5, projected=flag)[0] for flag in (False, True))
+    plain, projected = (projection._follow(ct.EulerA(), 5, projected=flag)[0] for flag in (False, True))
     assert plain < 1e-13 < 1e-6 < projected
-    before, after = (projection._followed(ct.Gauss(1), 3, projected=flag) for flag in (False, True))
+    before, after = (projection._follow(ct.Gauss(1), 3, projected=flag) for flag in (False, True))
     assert after[0] < 1e-13 and np.abs(before[2] - after[2]).max() < 1e-12
 
 

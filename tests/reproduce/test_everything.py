@@ -13,14 +13,14 @@ from catena.output.style import new_figure
 from catena.reproduce import adaptive, everything
 from catena.reproduce.errata import formula
 from catena.reproduce.everything import write_page
-from catena.reproduce.report import Report, Row, compared
+from catena.reproduce.report import Report, Row, compare
 
 
 def test_the_page_shows_rows_pictures_and_commands_and_escapes_text(tmp_path):
     picture = tmp_path / "one" / "a.png"
     picture.parent.mkdir()
     new_figure(width=4.0, height=2.0).savefig(picture, dpi=100)
-    rows = (compared("x < y", 1.5, 1.25, within=0.1, remark="[key]"), Row("free", 2, None, None, "noise"))
+    rows = (compare("x < y", 1.5, 1.25, within=0.1, remark="[key]"), Row("free", 2, None, None, "noise"))
     module = SimpleNamespace(NAME="one", ABOUT="about <one>", SOURCE=("A book [hairer2006]", "figure 1"))
     made = [(module, Report("Title & more", rows, (picture,), ("a note",)))]
     text = write_page(tmp_path, made, version="1").read_text()

@@ -19,7 +19,7 @@ PUBLISHED, BOTH = hanging_chain.LEVELS
 def short() -> hanging_chain.Motions:
     """Both chains by both steps for two seconds."""
     return {
-        (joint, name): hanging_chain.moved(joint, method, hanging_chain.DT, 2.0)
+        (joint, name): hanging_chain.move(joint, method, hanging_chain.DT, 2.0)
         for joint in hanging_chain.JOINTS
         for name, method in hanging_chain.LEVELS.items()
     }

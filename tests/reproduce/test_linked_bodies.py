@@ -20,8 +20,8 @@ def test_the_scaling_body_is_reproduced(tmp_path: Path) -> None:
 
 def test_a_wrong_restitution_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Energy and multiplier after the impact are those of no rebound at all."""
-    right = scaling._bounded
-    monkeypatch.setattr(scaling, "_bounded", lambda restitution: right(max(restitution, 0.5)))
+    right = scaling._bound
+    monkeypatch.setattr(scaling, "_bound", lambda restitution: right(max(restitution, 0.5)))
     rows = scaling._impact_rows((60, 120))
     assert not all(row.agrees for row in rows)
 

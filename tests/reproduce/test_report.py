@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from catena.output.style import new_figure, styled
-from catena.reproduce.report import Folder, Report, Row, compared, power, small
+from catena.output.style import apply_style, new_figure
+from catena.reproduce.report import Folder, Report, Row, compare, power, small
 
 
 @pytest.mark.parametrize(("ours", "agrees"), [(1.0, True), (1.09, True), (1.11, False), (float("nan"), False)])
 def test_values_agree_within_what_is_asked_for(ours, agrees):
-    assert compared("x", ours, 1.0, within=0.1).agrees is agrees
+    assert compare("x", ours, 1.0, within=0.1).agrees is agrees
 
 
 def test_counts_agree_only_if_equal():
-    assert compared("n", 47093, 47093).agrees and not compared("n", 47092, 47093).agrees
+    assert compare("n", 47093, 47093).agrees and not compare("n", 47092, 47093).agrees
 
 
 def test_a_report_is_ok_unless_a_row_disagrees():
     noise = Row("b", 46885, 46852, None, "noise")
-    assert Report("t", (compared("a", 1, 1), noise)).ok
-    assert not Report("t", (compared("a", 1, 2), noise)).ok
+    assert Report("t", (compare("a", 1, 1), noise)).ok
+    assert not Report("t", (compare("a", 1, 2), noise)).ok
 
 
 def test_a_false_of_numpy_disagrees_like_any_other():
@@ -35,7 +35,7 @@ def test_a_false_of_numpy_disagrees_like_any_other():
 
 
 def test_a_report_prints_as_text_and_as_a_table_with_citations_intact():
-    report = Report("A title", (compared("x", 1.5, 1.25, within=0.1, remark="[hairer2006]"),), notes=("A note.",))
+    report = Report("A title", (compare("x", 1.5, 1.25, within=0.1, remark="[hairer2006]"),), notes=("A note.",))
     console = Console(width=100, file=StringIO())
     console.print(report)
     for text in (str(report), console.file.getvalue()):
@@ -45,12 +45,12 @@ def test_a_report_prints_as_text_and_as_a_table_with_citations_intact():
 
 def test_a_folder_writes_pictures_twice_and_numbers_to_the_last_digit(tmp_path):
     folder = Folder(tmp_path / "new" / "place")
-    with styled():
+    with apply_style():
         figure = new_figure(width=3, height=2)
         figure.subplots().plot([0, 1], [0, 1])
         folder.save("line", figure)
     folder.numbers("line", {"x": [0.1, 1 / 3], "name": ["a", "b"]})
-    report = folder.report("table", "T", [compared("x", 0.1 + 0.2, 0.3, within=1e-15)])
+    report = folder.report("table", "T", [compare("x", 0.1 + 0.2, 0.3, within=1e-15)])
     assert [file.name for file in report.files] == ["line.png", "line.pdf", "line.csv", "table.csv"]
     assert all(file.stat().st_size > 0 for file in report.files)
     with (folder.path / "line.csv").open(newline="") as file:
@@ -68,7 +68,7 @@ def test_the_same_picture_gives_the_same_bytes(tmp_path):
     written = []
     for name in ("first", "second"):
         folder = Folder(tmp_path / name)
-        with styled():
+        with apply_style():
             figure = new_figure(width=3, height=2)
             figure.subplots().plot([0, 1], [0, 1])
             folder.save("line", figure)

@@ -18,7 +18,7 @@ from catena.geometry.quaternion import renew, turn_about_axis
 from catena.methods.base import Traits
 from catena.methods.rotors.rotor import Rotor
 from catena.reproduce import axis_orders, vilmart
-from catena.reproduce.body_structure import KEPT, leading_power, measured_structure, step_defects
+from catena.reproduce.body_structure import KEPT, leading_power, measure_structure, step_defects
 
 REFERENCE = tomllib.loads((Path(__file__).parents[1] / "reference" / "tops.toml").read_text())
 STRUCTURE = {row["method"]: row for row in REFERENCE["structure"]}
@@ -104,7 +104,7 @@ class Wrong(Rotor):
 
 def test_a_method_that_takes_each_axis_once_is_not_found_to_have_order_two():
     """It has order 1 and is not symmetric, so that a fit in h^2 finds its order roughly (0.74)."""
-    structure = measured_structure(Wrong(lopsided))
+    structure = measure_structure(Wrong(lopsided))
     assert 0.5 < structure.order < 1.5
     order, _ = vilmart._property_rows(Wrong(lopsided), structure)
     assert order.agrees is False
@@ -116,7 +116,7 @@ def standing_still(y, q, ey, eq, inertia, h, tab):
 
 
 def test_a_method_that_does_not_move_is_not_found_to_be_exact():
-    structure = measured_structure(Wrong(standing_still))
+    structure = measure_structure(Wrong(standing_still))
     assert structure.marks == "+ + + + +" and not structure.order > 0.1
     order, _ = vilmart._property_rows(Wrong(standing_still), structure)
     assert order.agrees is False
@@ -124,7 +124,7 @@ def test_a_method_that_does_not_move_is_not_found_to_be_exact():
 
 def test_a_loss_of_the_fifteenth_digit_in_a_step_is_seen():
     """Far below the round-off of doubles in a derivative; 32 digits see it everywhere."""
-    structure = measured_structure(Wrong(shrinking))
+    structure = measure_structure(Wrong(shrinking))
     assert structure.marks == "- - - - -"
     assert 1e-16 < structure.defects[KEPT.index("symplectic")] < 1e-14
 
@@ -132,7 +132,7 @@ def test_a_loss_of_the_fifteenth_digit_in_a_step_is_seen():
 def test_one_method_in_the_place_of_another_disagrees():
     """The midpoint rule keeps what DMV keeps but is no Poisson map; DMV(4) is, but it is not symplectic."""
     for wrong in (ct.ImplicitMidpoint(), ct.DMV(4)):
-        _, marks = vilmart._property_rows(ct.DMV(2), measured_structure(wrong))
+        _, marks = vilmart._property_rows(ct.DMV(2), measure_structure(wrong))
         assert marks.agrees is False
 
 

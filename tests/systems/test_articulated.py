@@ -19,7 +19,7 @@ from catena.running.plan import Problem
 from catena.systems.linkage import joints
 from catena.systems.linkage import start as starts
 from catena.systems.linkage.joint_forces import Damper, Load, SitePair, Spring, Torsion
-from catena.systems.linkage.joint_form.form import packed, unpacked
+from catena.systems.linkage.joint_form.form import pack_state, unpack_state
 from catena.systems.linkage.joint_form.layout import layout_of
 from catena.systems.linkage.joints import (
     Cylindrical,
@@ -116,7 +116,7 @@ def test_the_loop_of_six_bars_stays_closed() -> None:
 
 def test_the_mechanism_starts_with_the_known_accelerations() -> None:
     mechanism, start = linkages.squeezer()
-    found = accelerations(mechanism, packed(mechanism, start))
+    found = accelerations(mechanism, pack_state(mechanism, start))
     assert abs(found[0, 1, 2] - 14222.44391995) < 1e-7
     assert abs(found[1, 1, 2] - found[0, 1, 2] + 10666.83293997) < 1e-7
 
@@ -127,7 +127,7 @@ def test_the_mechanism_starts_with_the_known_accelerations() -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_recursion_agrees_with_multipliers_on_a_tree_of_all_joints(seed: int) -> None:
     linkage, z, still = random_tree(ALL_KINDS, PARENTS, seed)
-    state = unpacked(linkage, z, 0.0)
+    state = unpack_state(linkage, z, 0.0)
     images = starts.images_of(linkage, still.orientation)
     expected = accelerations_by_multipliers(linkage, state, images)
     assert np.abs(accelerations(linkage, z) - expected).max() < DIFFERENCES * np.abs(expected).max()
@@ -141,9 +141,9 @@ def test_a_joint_of_every_kind_closes_a_loop(kind: type[Joint]) -> None:
     tree = Linkage(linkage.bodies, linkage.joints[:-1], gravity=linkage.gravity)
     q = start.orientation
     expected = accelerations_by_multipliers(linkage, start, starts.images_of(linkage, q))
-    found = accelerations(linkage, packed(linkage, start))
+    found = accelerations(linkage, pack_state(linkage, start))
     assert np.abs(found - expected).max() < DIFFERENCES * np.abs(expected).max()
-    without = accelerations(tree, packed(tree, start))
+    without = accelerations(tree, pack_state(tree, start))
     assert np.abs(without - expected).max() > 1e-3
 
 
@@ -155,7 +155,7 @@ def test_rows_that_depend_on_others_change_nothing() -> None:
     hinges = [Revolute(-1, 0, at=(d * axis, np.array([0.3, 0.1, 0.2]) + d * axis), axis=axis) for d in (0.0, 1.7)]
     single, double = Linkage([body], hinges[:1]), Linkage([body], hinges)
     start = single.start(angular_velocity=[1.3 * axis])
-    one, two = (accelerations(linkage, packed(linkage, start)) for linkage in (single, double))
+    one, two = (accelerations(linkage, pack_state(linkage, start)) for linkage in (single, double))
     assert np.abs(one - two).max() < 1e-12 * np.abs(one).max()
 
 
@@ -216,8 +216,8 @@ def test_forces_of_every_kind_act_as_written_down() -> None:
     kinds: list[type[Joint] | None] = [None, Revolute, Spherical, Cylindrical, Universal]
     linkage, z, still = random_tree(kinds, [-2, 0, 1, 2, 1], 11, forces=FORCES)
     z[layout_of(linkage).time] = 0.8
-    state = unpacked(linkage, z, 0.8)
-    asked = starts.begun(linkage, still)
+    state = unpack_state(linkage, z, 0.8)
+    asked = starts.count_from_start(linkage, still)
     images = starts.images_of(linkage, still.orientation)
     expected = accelerations_by_multipliers(linkage, state, images, tie_forces(asked, state))
     found = accelerations(linkage, z)
@@ -247,9 +247,9 @@ def test_a_torsion_on_the_joint_that_closes_a_loop_counts_full_turns() -> None:
 def test_a_state_survives_being_stepped() -> None:
     """Bodies to coordinates of the joints and back: positions of ten bodies in a row lose some eps each."""
     linkage, z, still = random_tree(ALL_KINDS, PARENTS, 4)
-    state = unpacked(linkage, z, 0.0)
-    again = starts.begun(linkage, still)
-    back = unpacked(again, packed(again, state), 0.0)
+    state = unpack_state(linkage, z, 0.0)
+    again = starts.count_from_start(linkage, still)
+    back = unpack_state(again, pack_state(again, state), 0.0)
     for name, array in state.fields.items():
         sign = (
             np.where((array * back.fields[name]).sum(axis=-1, keepdims=True) < 0, -1, 1) if name == "orientation" else 1
@@ -262,7 +262,7 @@ def test_a_screw_without_pitch_stays_where_it_is_along_its_axis() -> None:
     body = ct.Body.from_particles(linkages.RNG(8).normal(size=(6, 3)))
     screw = Linkage([body], [Screw(-1, 0, at=((0, 0, 1), (0.2, 0, 0)), axis=(0, 0, 1))])
     start = screw.start([(-0.2, 0.0, 1.4)], angular_velocity=[(0, 0, 2.0)], velocity=[(0, -0.4, 0)])
-    back = unpacked(screw, packed(screw, start), 0.0)
+    back = unpack_state(screw, pack_state(screw, start), 0.0)
     assert np.abs(back.position - start.position).max() < 4 * EPS
     assert np.abs(back.momentum - start.momentum).max() < 20 * EPS
 
@@ -290,7 +290,7 @@ def test_the_work_of_dampers_and_loads_is_counted() -> None:
     """Energy less their work stays, at the accuracy of the method."""
     kinds: list[type[Joint] | None] = [None, Revolute, Spherical, Cylindrical, Universal]
     linkage, z, _ = random_tree(kinds, [-2, 0, 1, 2, 1], 11, forces=FORCES)
-    program_start = unpacked(linkage, z, 0.0)
+    program_start = unpack_state(linkage, z, 0.0)
     run = run_to(linkage, program_start, ct.Gauss(4), dt=0.01, steps=0, compiled=False)
     found = linkage.columns(np.concatenate([run.first_row().rows, run.advance(6).rows]))
     assert np.ptp(found["energy"]) < 1e-7 * np.abs(found["energy"]).max()
@@ -335,7 +335,7 @@ def test_rods_on_ball_joints_have_no_spin_and_move_like_point_masses() -> None:
             orientation=[linkages.turned(0, 0.9), linkages.turned(0, 2.0)],
             angular_velocity=[(0.3, 0.8, 0), (0.1, -0.5, 0)],
         )
-        found.append(accelerations(linkage, packed(linkage, start)))
+        found.append(accelerations(linkage, pack_state(linkage, start)))
     assert np.abs(found[0][:, 0] - found[1][:, 0]).max() < 1e-7
     run = run_to(
         pendulum(0.0),
@@ -366,10 +366,10 @@ def rates_of_joints(linkage: Linkage, z: np.ndarray) -> np.ndarray:
 def test_gauss_principle_for_all_bodies_at_once_gives_the_rates_of_the_recursion() -> None:
     """QR and normal equations; the latter lose the square of the condition number, here 1e4 times eps."""
     linkage, z, still = random_tree(ALL_KINDS, PARENTS, 6)
-    again = starts.begun(linkage, still)
-    state = unpacked(linkage, z, 0.0)
+    again = starts.count_from_start(linkage, still)
+    state = unpack_state(linkage, z, 0.0)
     problem = least_squares(again, state)
-    recursion = rates_of_joints(again, packed(again, state))
+    recursion = rates_of_joints(again, pack_state(again, state))
     scale = np.abs(recursion).max()
     assert np.abs(problem.by_qr() - recursion).max() < 1e-12 * scale
     assert np.abs(problem.by_normal_equations() - recursion).max() < 1e-16 * problem.condition() * scale * 10
@@ -381,7 +381,7 @@ def test_a_rod_on_a_ball_joint_has_two_columns_and_with_a_third_the_matrix_would
     start = rod.start(orientation=[linkages.turned(0, 1.0)], angular_velocity=[(0.4, 0.6, 0.0)])
     problem = least_squares(rod, start)
     assert problem.matrix.shape == (6, 2) and problem.condition() < 1.0 + 1e-12
-    assert np.abs(problem.by_qr() - rates_of_joints(rod, packed(rod, start))).max() < 1e-13
+    assert np.abs(problem.by_qr() - rates_of_joints(rod, pack_state(rod, start))).max() < 1e-13
 
 
 RUNGE_KUTTA = [

@@ -16,7 +16,7 @@ from catena.geometry import rotations
 from catena.geometry.vectors import add, cross
 from catena.kernels import views
 from catena.systems.linkage.joint_form import force_slopes, slopes
-from catena.systems.linkage.joint_form.form import packed
+from catena.systems.linkage.joint_form.form import pack_state
 from catena.systems.linkage.joint_form.layout import layout_of
 from catena.systems.linkage.joint_form.motion import BALL, Data, Link
 from catena.systems.linkage.linkage import Linkage
@@ -143,7 +143,7 @@ def test_a_line_on_ball_joints_has_no_derivatives_by_its_spin() -> None:
     joints = [ct.Spherical(-1, 0, ((0, 0, 0), (0, 0, 0.4))), ct.Spherical(0, 1, ((0, 0, -0.4), (0, 0, 0.7)))]
     linkage = Linkage([rod, rod], joints)
     turns = rotations.normalise(np.array([(0.9, 0.3, -0.2, 0.24), (0.7, -0.5, 0.4, 0.3)]))
-    z = packed(linkage, linkage.start(orientation=turns, angular_velocity=[(0.7, -0.5, 0), (-0.8, 1.1, 0)]))
+    z = pack_state(linkage, linkage.start(orientation=turns, angular_velocity=[(0.7, -0.5, 0), (-0.8, 1.1, 0)]))
     assert slope_error(linkage, z) < 1e-28
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import catena as ct
 from catena.engine import cache, collector, headers
-from catena.engine.plain_python import interpreted
+from catena.engine.plain_python import interpret
 from catena.geometry import rotations
 from catena.systems.chain import forces as chain_forces
 from catena.systems.chain.motion import chain_force
@@ -62,7 +62,7 @@ def found(
     else:
         text = headers.module_text("forces", parts, types, header=headers.PYTHON, entry="@_fn")
         assert wrong[0] in text
-        module = interpreted(text.replace(*wrong))
+        module = interpret(text.replace(*wrong))
     out = np.zeros_like(z)
     module.advance(z, module.Parameters(**arrays), out)
     return out[7 * chain.count :].reshape(2, chain.count, 3)

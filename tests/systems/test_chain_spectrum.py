@@ -27,7 +27,7 @@ def helix(n: int, **options) -> ct.Problem:
 
 def frequencies(problem: ct.Problem) -> np.ndarray:
     """All of them, those of held coordinates left out, of rigid motions zero."""
-    matrix = block_band.assembled(*chain_spectrum.weighted_stiffness(problem.system, problem.start))
+    matrix = block_band.assemble(*chain_spectrum.weigh_stiffness(problem.system, problem.start))
     moving = np.abs(matrix).max(axis=0) > 0.0
     return np.sqrt(np.maximum(0.0, np.linalg.eigvalsh(matrix[np.ix_(moving, moving)])))
 

@@ -12,7 +12,7 @@ import catena as ct
 from catena.engine import collector, headers
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
-from catena.engine.plain_python import interpreted
+from catena.engine.plain_python import interpret
 from catena.kernels import fused, views
 from catena.kernels.views import View
 from catena.methods.rotors import lane_rotors
@@ -221,7 +221,7 @@ def test_six_sweeps_are_enough_within_the_reach(moments):
 
 def interpreted_lane(kernel):
     parts = collector.collect(kernel, {views.multiply_add: plain_multiply_add})
-    return interpreted(headers.module_text("lane", parts, (), header=headers.PYTHON, entry="@_fn")).advance
+    return interpret(headers.module_text("lane", parts, (), header=headers.PYTHON, entry="@_fn")).advance
 
 
 def plain_multiply_add(a, b, c):

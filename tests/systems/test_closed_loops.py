@@ -18,7 +18,7 @@ from catena.kernels.views import LOOP_LOST, OK
 from catena.methods.base import Method
 from catena.running.plan import Problem
 from catena.systems.linkage.joint_form import charts
-from catena.systems.linkage.joint_form.form import packed
+from catena.systems.linkage.joint_form.form import pack_state
 from catena.systems.linkage.joint_form.layout import layout_of
 from catena.systems.linkage.joint_form.motion import Link
 from catena.systems.linkage.joints import Joint
@@ -269,7 +269,7 @@ def test_a_start_in_a_singular_position_is_found_out() -> None:
         simulate(linkage, start, ct.RK4(), dt=0.03, steps=2)
     linkage, start = four_bars((2.0, 1.0, 2.0, 1.0), 1e-6, -1.0)
     with pytest.raises(ct.InputError, match="not clear at the start"):
-        packed(linkage, start)
+        pack_state(linkage, start)
 
 
 def test_a_ring_that_is_movable_by_a_hair_only_is_refused() -> None:
@@ -281,7 +281,7 @@ def test_a_ring_that_is_movable_by_a_hair_only_is_refused() -> None:
     joints[1] = ct.Revolute(joints[1].parent, joints[1].child, joints[1].at, axis=crooked)
     still = Linkage(system.bodies, joints, gravity=system.gravity)
     with pytest.raises(ct.InputError, match="not clear at the start"):
-        packed(still, still.start(start.position))
+        pack_state(still, still.start(start.position))
 
 
 @pytest.mark.slow

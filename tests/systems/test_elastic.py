@@ -19,7 +19,7 @@ from catena.systems.base import system_from
 from catena.systems.chain.link_mechanics import Bond, LinkMechanics
 from catena.systems.potentials import elastic_kernels
 from catena.systems.potentials.elastic_coordinates import components_of, pose_of, slopes_of
-from catena.systems.potentials.pairwise import interpreted, potential_from
+from catena.systems.potentials.pairwise import interpret, potential_from
 from refusals import check_refused
 
 EPS = float(np.finfo(float).eps)
@@ -123,7 +123,7 @@ def test_near_half_a_turn_the_trace_alone_loses_twice_as_many_digits(monkeypatch
 def test_the_factors_of_rotation_vectors_have_all_their_digits():
     """G = alpha/sin(alpha) and E = (1 - G cos(alpha))/sin(alpha)^2; at small angles the formula itself has none for E."""
     cosines = np.cos(np.array([0.0, 1e-8, 3e-7, 1e-5, 1e-3, 0.1, 0.5, 1.0, 1.5, 1.57]))
-    g, e = interpreted(elastic_kernels.exponential_factors, np)(cosines)
+    g, e = interpret(elastic_kernels.exponential_factors, np)(cosines)
     naive = (1.0 - g * cosines) / np.maximum(1.0 - cosines**2, 1e-300)
     lost = []
     with mpmath.workdps(50):

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 import catena as ct
 from catena.errors import InputError
 from catena.systems.potentials.link_potentials import Linkwise
-from catena.systems.potentials.pairwise import POTENTIALS, Pairwise, interpreted
+from catena.systems.potentials.pairwise import POTENTIALS, Pairwise, interpret
 
 LJ = ct.LennardJones(1.3, 0.9)
 EXAMPLES: dict[str, Any] = {
@@ -58,7 +58,7 @@ def quotient(function: Any, x: Any, step: Any = STEP) -> Any:
 def pair_errors(potential: Pairwise) -> tuple[float, float]:
     """How far the force is from minus the derivative of V, and the slope from that of A = -V'(r)/r by s = r^2, relatively."""
     par = SimpleNamespace(pair=np.array(potential.constants))
-    force, slope = (interpreted(potential.kernel(name)) for name in ("force", "slope"))
+    force, slope = (interpret(potential.kernel(name)) for name in ("force", "slope"))
     s = DISTANCES**2
     wanted = -quotient(potential.energy, DISTANCES)
     wanted_slope = np.array([quotient(lambda x: force(x, 0, par), x) for x in s])
@@ -109,7 +109,7 @@ def test_a_kind_that_orders_its_numbers_is_made_with_its_defaults() -> None:
 def test_a_wrong_sign_or_factor_is_noticed(quantity: str, which: int) -> None:
     class Wrong(ct.LennardJones):
         def kernel(self, name: Any) -> Any:
-            right = interpreted(super().kernel(name))
+            right = interpret(super().kernel(name))
             return (lambda s, at, par: -0.5 * right(s, at, par)) if name == quantity else right
 
     assert pair_errors(Wrong(1.0, 1.1))[which] > 0.1

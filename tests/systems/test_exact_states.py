@@ -56,5 +56,5 @@ def test_asking_again_builds_nothing_again(tilted: ct.FreeBody, monkeypatch: pyt
     """Collecting the text of the evaluation takes longer than ten thousand evaluations."""
     start = tilted.start(ORIENTATION, angular_momentum=MOMENTUM)
     tilted.exact(1.0, start)
-    monkeypatch.setattr("catena.analysis.exact_motion.compiled_function", None)
+    monkeypatch.setattr("catena.analysis.exact_motion.compile_function", None)
     assert tilted.exact([1.0, 2.0], start).orientation.shape == (2, 4)

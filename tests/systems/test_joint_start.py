@@ -14,7 +14,7 @@ from catena.geometry import rotations
 from catena.systems.linkage import joint_coordinates
 from catena.systems.linkage import start as starts
 from catena.systems.linkage.joint_form import form
-from catena.systems.linkage.joint_form.form import packed
+from catena.systems.linkage.joint_form.form import pack_state
 from catena.systems.linkage.linkage import Linkage
 
 EPS = float(np.finfo(float).eps)
@@ -97,7 +97,7 @@ def test_every_kind_of_joint_stands_where_it_is_told_to(kind: str):
         velocity=[[1, 2, 3], [0, 0, 0]],
         angular_velocity=[[0.3, 0.2, -0.4], [0, 0, 0]],
     )
-    found = joint_coordinates.measured_coordinates(linkage.joints[0], start, np.array(linkage.joints[0].image))
+    found = joint_coordinates.measure_coordinates(linkage.joints[0], start, np.array(linkage.joints[0].image))
     shift = 0.7 * 0.3 if kind == "Screw" else 0.0
     assert found == pytest.approx(np.atleast_1d(angle), abs=20 * EPS)
     assert start.position[0].tolist() == [1, 2, 3] and start.momentum[0] == pytest.approx([2, 4, 6])
@@ -149,12 +149,12 @@ def test_a_joint_derived_from_a_hinge_stands_and_moves_as_one():
     given: dict[str, Any] = {"at": ((0, 0, 0), (0, 0, 0.5)), "axis": (1, 0, 0), "image": ZERO}
     knee, hinge, stiff = (ct.Linkage([ROD], [kind(-1, 0, **given)]) for kind in (Knee, ct.Revolute, Stiff))
     found, wanted = (linkage.start(angles=[0.3], rates=[0.7]) for linkage in (knee, hinge))
-    assert packed(knee, found).tolist() == packed(hinge, wanted).tolist()
+    assert pack_state(knee, found).tolist() == pack_state(hinge, wanted).tolist()
     assert found.momentum.tolist() == wanted.momentum.tolist()
     with pytest.raises(InputError, match="has no angle"):
         stiff.start(angles=[0.3])
     with pytest.raises(CapabilityError, match="has no joint form"):
-        packed(stiff, wanted)
+        pack_state(stiff, wanted)
 
 
 def test_a_ball_joint_and_a_free_body_keep_what_they_are_given():
@@ -280,7 +280,7 @@ def test_rates_of_joints_are_those_of_the_bodies_in_any_unit_of_length(
     start = linkage.start(velocity=[unit * slide + np.cross(spin, arm)], angular_velocity=[spin])
 
     def off() -> float:
-        back = form.unpacked(linkage, form.packed(linkage, start), 0.0)
+        back = form.unpack_state(linkage, form.pack_state(linkage, start), 0.0)
         return max(np.abs(back.momentum - start.momentum).max() / unit, np.abs(back.angular_momentum - start.angular_momentum).max() / unit**2)  # fmt: skip
 
     assert off() < 1e-14

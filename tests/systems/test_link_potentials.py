@@ -20,7 +20,7 @@ from catena.geometry.rotations import to_matrix
 from catena.kernels.marks import slot
 from catena.systems.potentials.link_potentials import BendTwist, GayBerne, LinkPotential, MixedPotential
 from catena.systems.potentials.pair_potentials import LennardJones, PairTable, Switched, Yukawa, pair_potential_from
-from catena.systems.potentials.pairwise import interpreted, potential_from
+from catena.systems.potentials.pairwise import interpret, potential_from
 from elastic_reference import quaternion_of
 from refusals import check_refused
 
@@ -338,7 +338,7 @@ def test_compiled_and_interpreted_kernels_give_the_same_bits():
         results.append(out)
     assert results[0].tobytes() == results[1].tobytes()
     par = SimpleNamespace(link=potential.values)
-    assert results[0][0, 0] == interpreted(potential.kernel("link_energy"))(*x[0], par)
+    assert results[0][0, 0] == interpret(potential.kernel("link_energy"))(*x[0], par)
 
 
 # Wrong input -----------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import catena as ct
 import harness
 from catena.kernels import views
 from catena.systems.linkage.joint_form import charts, loop_newton, loop_slopes
-from catena.systems.linkage.joint_form.form import packed
+from catena.systems.linkage.joint_form.form import pack_state
 from catena.systems.linkage.joint_form.layout import layout_of
 from catena.systems.linkage.joint_form.motion import Data, Link
 from catena.systems.linkage.layout import Joint
@@ -43,14 +43,14 @@ def slow_but(count: int, names: Any) -> list[Any]:
 def closed(kind: str) -> tuple[Linkage, np.ndarray]:
     """Four bodies on ball joints, free in space, and a joint that closes the row: some turns of balls are solved for."""
     linkage, start = closed_by(getattr(ct, kind))
-    return linkage, packed(linkage, start)
+    return linkage, pack_state(linkage, start)
 
 
 def bars(forces: Any = ()) -> tuple[Linkage, np.ndarray]:
     """A plane four-bar linkage on its way, with forces."""
     plain, start = four_bars((2.0, 1.5, 1.2, 1.6), 1.2, 1.0)
     linkage = Linkage(plain.bodies, plain.joints, forces, gravity=(0.3, -0.2, -9.81), form="joint")
-    return linkage, packed(linkage, start)
+    return linkage, pack_state(linkage, start)
 
 
 def factor_arrays(linkage: Linkage) -> Any:
@@ -145,7 +145,7 @@ def test_the_derivative_is_that_of_the_field_whatever_joint_closes_the_loop(kind
 def test_the_derivative_is_that_of_the_field_of_overconstrained_rings(name: str) -> None:
     """Rows that are left out because they follow from others stay left out."""
     problem = getattr(ct.problems, name)()
-    assert slope_error(problem.system, packed(problem.system, problem.start)) < 1e-28
+    assert slope_error(problem.system, pack_state(problem.system, problem.start)) < 1e-28
 
 
 @pytest.mark.parametrize("name", slow_but(2, FORCES))

@@ -24,9 +24,9 @@ from catena.engine.build import build
 from catena.engine.pairing import can_treat
 from catena.errors import InputError
 from catena.expressions import parse, terms
-from catena.expressions.terms import Constants, evaluated, shapes_of
+from catena.expressions.terms import Constants, evaluate, shapes_of
 from catena.kernels.summation import add
-from catena.methods.base import Method, registered
+from catena.methods.base import Method, all_methods
 from catena.systems import derivation
 from catena.systems.rolled import Rolled
 from expression_fuzz import NAMES, SOUND
@@ -66,7 +66,7 @@ def kernels_of(texts: dict[str, str]) -> dict[str, Any]:
 
 def tables_of(made: Rolled, parameters: dict[str, float]) -> SimpleNamespace:
     tables = made.tables()
-    constants = evaluated(tables["constants"], parameters)
+    constants = evaluate(tables["constants"], parameters)
     return SimpleNamespace(
         spans=tables["spans"], places=tables["places"], values=[constants[k] for k in tables["values"]]
     )
@@ -219,7 +219,7 @@ def test_terms_are_sorted_by_how_they_are_built() -> None:
     tree = parse("m*x0**2 + 3*x1**2 + x2**3 - (x3 + x4)/2 + sin(k*x5) + sin(2*x4)", [*names, "m", "k"])
     shapes = shapes_of(tree, names, constants)
     assert [shape.variables for shape in shapes] == [[(0,), (1,)], [(2,)], [(3,), (4,)], [(5,), (4,)]]
-    values = evaluated(constants.describe(), {"m": 7.0, "k": 5.0})
+    values = evaluate(constants.describe(), {"m": 7.0, "k": 5.0})
     assert [[[values[k] for k in row] for row in shape.constants] for shape in shapes] == [
         [[7.0], [3.0]], [[]], [[], []], [[5.0], [2.0]],
     ]  # fmt: skip
@@ -234,11 +234,11 @@ def three_bodies(monkeypatch: pytest.MonkeyPatch) -> tuple[ct.Hamiltonian, ct.Ha
     straight = bodies(3)
     assert not straight._derived.tables
     monkeypatch.setattr(derivation, "MOST_STRAIGHT", 0)
-    monkeypatch.setattr(derivation, "remembered", lambda request, make, also: make())
+    monkeypatch.setattr(derivation, "remember", lambda request, make, also: make())
     return straight, bodies(3)
 
 
-METHODS = [method for kind in registered() for method in kind.examples()]
+METHODS = [method for kind in all_methods() for method in kind.examples()]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)

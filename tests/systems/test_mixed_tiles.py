@@ -91,13 +91,13 @@ def test_a_ring_of_different_bodies_is_closed_by_the_last_of_its_links():
 @pytest.mark.parametrize("wrong", ["everything", "the first"])
 def test_what_is_chosen_wrongly_is_seen(wrong, monkeypatch):
     """The twin: all links choose what some have, or all that choose take the first potential."""
-    right = chain_tile_text._chosen
+    right = chain_tile_text._is_chosen
 
     def chosen(term, stride, shape):
         text = right(term, stride, shape)
         return text.replace("==", ">= -1.0 +") if wrong == "everything" else text.replace("== 1.0", "== 0.0")
 
-    monkeypatch.setattr(chain_tile_text, "_chosen", chosen)
+    monkeypatch.setattr(chain_tile_text, "_is_chosen", chosen)
     name = "every second with a fifth particle" if wrong == "everything" else "other potentials"
     chain = chain_of(name)
     assert difference(chain, started(chain), ct.Splitting(2), steps=1) > 1e-6

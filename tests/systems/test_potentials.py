@@ -30,7 +30,7 @@ from catena.systems.potentials.pair_potentials import (
     Yukawa,
     pair_potential_from,
 )
-from catena.systems.potentials.pairwise import interpreted
+from catena.systems.potentials.pairwise import interpret
 from processes import run_python
 
 EPS = float(np.finfo(float).eps)
@@ -122,7 +122,7 @@ DISTANCES = [*np.geomspace(0.02, 50.0, 23), *np.linspace(0.907, 2.203, 40), 1.19
 
 def kernel_of(potential: Any, name: str) -> Any:
     written = PairSet([potential])
-    function = interpreted(written.kernel(name))
+    function = interpret(written.kernel(name))
     par = SimpleNamespace(pair=written.values.tolist())
     return lambda s: function(s, 0, par)
 
@@ -181,7 +181,7 @@ def test_a_spring_wrong_in_the_13th_digit_is_seen():
 
 def mean_error(potential: Any, terms: list[Any]) -> float:
     """Of A = -2 (V1 - V0)/(s1 - s0), from a change by half to one by the last digit, in units of round-off of the forces of the terms."""
-    function, par = interpreted(PairSet([potential]).kernel("pair_mean")), SimpleNamespace(pair=potential.constants)
+    function, par = interpret(PairSet([potential]).kernel("pair_mean")), SimpleNamespace(pair=potential.constants)
     worst = 0.0
     for r in DISTANCES[8:-15]:
         for change in (0.5, -0.3, 1e-3, -1e-6, 1e-9, EPS):
@@ -211,7 +211,7 @@ def test_lennard_jones_between_two_distances_is_right_however_close_they_are(pot
 def test_what_acts_between_two_distances_does_the_work_that_the_energy_loses(case):
     """A (s1 - s0) = -2 (V1 - V0), to rounding of the energies; where the derivative in the middle stands for the quotient, to its error as well."""
     potential = CASES[case][0]
-    function, par = interpreted(PairSet([potential]).kernel("pair_mean")), SimpleNamespace(pair=potential.constants)
+    function, par = interpret(PairSet([potential]).kernel("pair_mean")), SimpleNamespace(pair=potential.constants)
     energy = kernel_of(potential, "pair_energy")
     for r in (0.95, 1.2, 1.5, 1.9):
         for change in (0.2, -1e-3, 1e-7):
@@ -380,7 +380,7 @@ MANY = [
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_each_number_means_its_potential(name):
     numbered = PairSet(MANY)
-    function = interpreted(numbered.kernel(name))
+    function = interpret(numbered.kernel(name))
     par = SimpleNamespace(pair=numbered.values.tolist())
     for which, potential in enumerate(MANY):
         for s in (0.9, 1.7, 3.1):
@@ -390,7 +390,7 @@ def test_each_number_means_its_potential(name):
 
 def test_no_potential_at_all_is_no_force():
     empty = PairSet([])
-    assert [interpreted(empty.kernel(name))(1.0, 0, None) for name in QUANTITIES] == [0.0, 0.0, 0.0]
+    assert [interpret(empty.kernel(name))(1.0, 0, None) for name in QUANTITIES] == [0.0, 0.0, 0.0]
     assert len(empty.values) == 1
 
 

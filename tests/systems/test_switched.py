@@ -11,7 +11,7 @@ from mpmath import mp
 
 from catena.methods.splitting.schemes import SCHEMES
 from catena.systems.potentials.pair_potentials import WCA, LennardJones, Switched, Yukawa
-from catena.systems.potentials.pairwise import interpreted
+from catena.systems.potentials.pairwise import interpret
 
 EPS = float(np.finfo(float).eps)
 
@@ -54,7 +54,7 @@ def test_the_default_switch_is_the_quintic():
 
 def end_of_a_collision(potential, later: float, steps: int) -> np.ndarray:
     """In from beyond r_cut, off the core and out again, by a composition of order 6."""
-    force, h = interpreted(potential.kernel("force")), 2.6 / steps
+    force, h = interpret(potential.kernel("force")), 2.6 / steps
     par = SimpleNamespace(pair=potential.constants)
     r, p = 2.6 + later, -1.0
     pull = force(r * r, 0, par) * r

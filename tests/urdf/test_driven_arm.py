@@ -17,7 +17,7 @@ import seven_links
 from catena.errors import CatenaWarning, InputError
 from catena.geometry import rotations
 from catena.systems.linkage.linkage import Linkage
-from catena.systems.linkage.start import turned
+from catena.systems.linkage.start import turn_vectors
 
 FOLLOWED = (  # angles, then rates, at t = 2
     0.3733158779152223, 0.526319999261439, -0.466124382967615, -0.9994111054187736, -0.7642364214649092, -0.500332531951761, -0.20034207304448082,
@@ -103,7 +103,7 @@ def moving(system: Linkage, rest: ct.State, rates: Any) -> ct.State:
     omega = np.zeros((system.count, 3))
     for k, joint in enumerate(system.joints):
         above = np.zeros(3) if joint.parent < 0 else omega[joint.parent]
-        omega[joint.child] = above + rates[k] * turned(rest.orientation, joint.parent, joint.triad[0])
+        omega[joint.child] = above + rates[k] * turn_vectors(rest.orientation, joint.parent, joint.triad[0])
     own = [rotations.rotate(rotations.conjugate(q), w) for q, w in zip(rest.orientation, omega, strict=True)]
     return system.start(rest.position, rest.orientation, angular_velocity=own)
 

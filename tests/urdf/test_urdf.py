@@ -14,7 +14,7 @@ from catena.systems.linkage import start as starts
 from catena.systems.linkage.joints import GROUND, Planar, Prismatic, Revolute, Spherical
 from catena.systems.linkage.linkage import Linkage
 from catena.systems.linkage.urdf import read_urdf
-from catena.systems.linkage.urdf.document import LARGEST_FILE, turned_about
+from catena.systems.linkage.urdf.document import LARGEST_FILE, turn_about
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not enforced")  # the files here have limits
 
@@ -66,7 +66,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
-    return turned_about(2, yaw) @ turned_about(1, pitch) @ turned_about(0, roll)
+    return turn_about(2, yaw) @ turn_about(1, pitch) @ turn_about(0, roll)
 
 
 def test_welded_links_become_one_body(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_welded_links_become_one_body(tmp_path: Path) -> None:
     expected = own + shifted(2, at - center) + plate + shifted(3, off - center)
     assert upper.mass == 5.0
     assert np.abs(upper.tensor - expected).max() < 1e-14
-    shoulder = turned_about(2, 0.3)
+    shoulder = turn_about(2, 0.3)
     assert np.abs(robot.position[0] - ([0, 0, 1] + shoulder @ center)).max() < 1e-15
     assert np.abs(rotations.to_matrix(robot.orientation[0]) - shoulder).max() < 1e-15
 
@@ -96,7 +96,7 @@ def test_joints_stand_where_the_file_puts_them(tmp_path: Path) -> None:
     shoulder, rail = robot.joints
     assert isinstance(shoulder, Revolute) and isinstance(rail, Prismatic)
     assert (shoulder.parent, shoulder.child, rail.parent, rail.child) == (GROUND, 0, 0, 1)
-    assert np.abs(np.array(shoulder.axis) - turned_about(2, 0.3) @ [0.0, 0.6, 0.8]).max() < 1e-15
+    assert np.abs(np.array(shoulder.axis) - turn_about(2, 0.3) @ [0.0, 0.6, 0.8]).max() < 1e-15
     assert robot.limits == {"shoulder": (-1.0, 2.0)}
     assert [force.damping for force in robot.forces] == [0.7]
     linkage, start = Linkage.from_urdf(str(tmp_path / "robot.urdf"))
@@ -109,7 +109,7 @@ def test_angles_move_the_links(tmp_path: Path) -> None:
     """Forward kinematics by hand: base, shoulder turned by 0.8, weld, rail out by 0.25."""
     robot = read_urdf(written(tmp_path, ARM), angles={"shoulder": 0.8, "rail": 0.25})
     axis = np.array([0.0, 0.6, 0.8])
-    turn = turned_about(2, 0.3) @ rotations.to_matrix([np.cos(0.4), *(np.sin(0.4) * axis)])
+    turn = turn_about(2, 0.3) @ rotations.to_matrix([np.cos(0.4), *(np.sin(0.4) * axis)])
     frame = turn @ rpy(0.2, 0.1, -0.3)
     origin = np.array([0, 0, 1]) + turn @ [0.5, -0.4, 0.3] + frame @ [0, 0, 0.2] + frame @ [0.1, 0, 0]
     slide = frame @ rpy(0, 0.2, 0)

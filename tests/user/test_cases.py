@@ -21,7 +21,7 @@ from catena.cases.positions import Place, Positions
 from catena.cases.tables import RunTable, system_tables
 from catena.cases.whole_case import Named, case_table
 from catena.errors import InputError
-from catena.methods.base import method_from, registered
+from catena.methods.base import all_methods, method_from
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -399,7 +399,7 @@ def test_the_models_have_the_names_and_defaults_of_python():
     }
 
 
-@pytest.mark.parametrize("method", [m for kind in registered() for m in kind.examples()], ids=str)
+@pytest.mark.parametrize("method", [m for kind in all_methods() for m in kind.examples()], ids=str)
 def test_a_case_can_name_every_method_of_the_registry(method):
     table = (
         case_table(Named(None))
@@ -412,7 +412,7 @@ def test_a_case_can_name_every_method_of_the_registry(method):
 
 def test_the_schema_knows_every_method_and_forbids_other_keys():
     schema = case_schema()
-    names = {kind.name for kind in registered()}
+    names = {kind.name for kind in all_methods()}
     assert names <= set(schema["$defs"])
     cases = [schema["$defs"][f"{kind}Case"] for kind in system_tables()]
     assert len(schema["anyOf"]) == len(cases) and all(case["additionalProperties"] is False for case in cases)

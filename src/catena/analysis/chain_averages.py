@@ -39,7 +39,7 @@ def bond_correlation(position: Array) -> xarray.Dataset:
     """Mean of the products of bonds that are so many links apart, and its error, along `separation`."""
     import xarray
 
-    series = bond_correlations(_bonded(position))
+    series = bond_correlations(_link_neighbours(position))
     found = means_of(series)
     return xarray.Dataset(
         {"correlation": ("separation", found.mean), "error": ("separation", found.error)},
@@ -49,7 +49,7 @@ def bond_correlation(position: Array) -> xarray.Dataset:
 
 def persistence_length(position: Array) -> Average:
     """l of <b_j . b_{j+m}> = a^2 exp(-m a/l), m = 1, 2, ...: the logarithms are fitted by a line, weighted by their errors."""
-    series = bond_correlations(_bonded(position))
+    series = bond_correlations(_link_neighbours(position))
     found = means_of(series)
     clear = found.mean[1:] > CLEAR * found.error[1:]
     last = len(clear) if clear.all() else int(np.argmin(clear))
@@ -97,7 +97,7 @@ def left_out(series: Array, function: Callable[[Array], Array]) -> tuple[Array, 
     return whole, np.sqrt((BLOCKS - 1) / BLOCKS * (spread**2).sum(axis=0))
 
 
-def _bonded(position: Array) -> Array:
+def _link_neighbours(position: Array) -> Array:
     if position.shape[1] <= LEAST_BONDS + 1:
         raise InputError(
             f"{position.shape[1]} bodies have too few bonds", where="persistence_length", do="take a longer chain"

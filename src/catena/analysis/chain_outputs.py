@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..engine import cache, collector, headers
-from ..engine.plain_python import interpreted
+from ..engine.plain_python import interpret
 from ..errors import InputError
 from ..kernels.marks import Filling, Kernel, Numbers, Slot
 from ..systems.base import Array, State
@@ -121,7 +121,7 @@ class ChainOutputs:
     @cached_property
     def link_energy(self) -> xarray.DataArray:
         """Energy of the potential of each link."""
-        return self._sliced(slice(0, self.chain.interactions.count), ("link",), "energy of a link")
+        return self._slice(slice(0, self.chain.interactions.count), ("link",), "energy of a link")
 
     @cached_property
     def reaction_force(self) -> xarray.DataArray:
@@ -153,7 +153,7 @@ class ChainOutputs:
     def extension(self) -> xarray.DataArray:
         """Distance of the centres of mass of the first and the last body."""
         apart = self._data.position.values[:, -1] - self._data.position.values[:, 0]
-        return self._labelled(np.linalg.norm(apart, axis=1), (), "distance of the ends")
+        return self._label(np.linalg.norm(apart, axis=1), (), "distance of the ends")
 
     @property
     def force(self) -> xarray.DataArray:
@@ -181,7 +181,7 @@ class ChainOutputs:
 
     def _doing(self, what: str, dims: tuple[str, ...], about: str) -> xarray.DataArray:
         values = np.stack([getattr(doing, what) for doing in self._doings], axis=1)
-        return self._labelled(values, dims, about)
+        return self._label(values, dims, about)
 
     def dataset(self) -> xarray.Dataset:
         """Lengths, gaps and energies of links, and reactions."""
@@ -196,7 +196,7 @@ class ChainOutputs:
         times = self._data.time.values
         blocks = enumerate(self._blocks())
         return np.concatenate(
-            [_observed(self.chain, *state, times[SAMPLES * k : SAMPLES * (k + 1)]) for k, state in blocks]
+            [_observe(self.chain, *state, times[SAMPLES * k : SAMPLES * (k + 1)]) for k, state in blocks]
         )
 
     def _blocks(self) -> Iterator[tuple[Array, Array]]:
@@ -205,20 +205,20 @@ class ChainOutputs:
             yield part.position.values, part.orientation.values
 
     def _array(self, function: Callable[[Array, Array], Array], dims: tuple[str, ...], about: str) -> xarray.DataArray:
-        return self._labelled(np.concatenate([function(*state) for state in self._blocks()]), dims, about)
+        return self._label(np.concatenate([function(*state) for state in self._blocks()]), dims, about)
 
     def _each(self, function: Callable[[Array, Array], float], about: str) -> xarray.DataArray:
         """A number for each sample."""
         return self._array(lambda *states: np.array([function(*one) for one in zip(*states, strict=True)]), (), about)
 
-    def _sliced(self, columns: slice, dims: tuple[str, ...], about: str) -> xarray.DataArray:
-        return self._labelled(self._observed[:, columns], dims, about)
+    def _slice(self, columns: slice, dims: tuple[str, ...], about: str) -> xarray.DataArray:
+        return self._label(self._observed[:, columns], dims, about)
 
     def _reaction(self, which: int, held: NDArray[np.bool_], about: str) -> xarray.DataArray:
         values = _reactions(self.chain, self._observed)[which] * held[:, None]
-        return self._labelled(values, ("end", "xyz"), about)
+        return self._label(values, ("end", "xyz"), about)
 
-    def _labelled(self, values: Array, dims: tuple[str, ...], about: str) -> xarray.DataArray:
+    def _label(self, values: Array, dims: tuple[str, ...], about: str) -> xarray.DataArray:
         import xarray
 
         coords = {"time": self._data.time.values} | ({"end": ["left", "right"]} if "end" in dims else {})
@@ -245,12 +245,12 @@ def _reactions(chain: Chain, observed: Array) -> tuple[Array, Array]:
 
 
 def _of_state(chain: Chain, state: State) -> Array:
-    return _observed(chain, state.position[None], state.orientation[None], np.array([state.time]))
+    return _observe(chain, state.position[None], state.orientation[None], np.array([state.time]))
 
 
-def _observed(chain: Chain, position: Array, orientation: Array, times: Array) -> Array:
+def _observe(chain: Chain, position: Array, orientation: Array, times: Array) -> Array:
     """What `observe_chain` finds at states with a leading axis for samples."""
-    states = np.stack([_stepped(chain, r, q) for r, q in zip(position, orientation, strict=True)])
+    states = np.stack([_steps_between(chain, r, q) for r, q in zip(position, orientation, strict=True)])
     if chain.drives:
         clocks = np.repeat(times[:, None], len(chain.drives), axis=1)
         states = np.concatenate([states, clocks, 0.0 * clocks], axis=1)
@@ -271,7 +271,7 @@ def _par(chain: Chain) -> dict[str, Numbers]:
     return chain.parameter_arrays() | chain.interactions.scratch() | pairs | drives
 
 
-def _stepped(chain: Chain, position: Array, orientation: Array) -> Array:
+def _steps_between(chain: Chain, position: Array, orientation: Array) -> Array:
     rest = np.zeros((chain.count, 3))
     unit = orientation / np.linalg.norm(orientation, axis=1)[:, None]
     return to_split(
@@ -296,7 +296,7 @@ def _module(chain: Chain, *, compiled: bool) -> ModuleType:
     par = [(name, array.ndim, array.dtype.name) for name, array in _par(chain).items()]
     title = f"outputs of {chain.title}"
     if not compiled:
-        return interpreted(headers.module_text(title, parts, par, header=headers.PYTHON, entry="@_fn"))
+        return interpret(headers.module_text(title, parts, par, header=headers.PYTHON, entry="@_fn"))
     entry = headers.cpu_function(
         "types.void", [headers.array_type(2), headers.parameters_type(par), headers.array_type(2)]
     )

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from ..arrays import Array
-from ..engine.build import compiled_function
+from ..engine.build import compile_function
 from ..errors import InputError
 from ..geometry import free_rotation, lagrange_motion
 from ..geometry.lagrange_orbit import Orbit
@@ -64,8 +64,8 @@ def are_finite(z, times):
 
 
 @cache
-def _compiled(kernel: Callable[..., int]) -> Callable[..., int]:
-    return compiled_function(
+def _compile(kernel: Callable[..., int]) -> Callable[..., int]:
+    return compile_function(
         kernel, "types.int64", (1, 1, "types.float64", 1, 1, 1, 2, 2), f"exact motion: {kernel.__name__}"
     )
 
@@ -78,7 +78,7 @@ class ClosedForm:
     """
 
     def __init__(self, kernel: Callable[..., int], width: int, constants: Array, frame: Array) -> None:
-        self._evaluate, self._width = _compiled(kernel), width
+        self._evaluate, self._width = _compile(kernel), width
         self._constants, self._frame = np.array(constants, dtype=float), np.array(frame, dtype=float)
 
     def __call__(self, z: Array, t0: float, times: Array) -> tuple[Array, Array]:

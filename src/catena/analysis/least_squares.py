@@ -14,7 +14,7 @@ import numpy as np
 
 from ..systems.base import Array, State
 from ..systems.linkage.joint_form import motion
-from ..systems.linkage.joint_form.form import packed
+from ..systems.linkage.joint_form.form import pack_state
 from ..systems.linkage.joint_form.kernels import weigh_nodes
 from ..systems.linkage.joint_form.layout import layout_of
 from ..systems.linkage.joint_form.nodes import Node
@@ -58,7 +58,7 @@ def least_squares(linkage: Linkage, state: State) -> LeastSquares:
     """
     layout = layout_of(linkage)
     par = joint_form_par(linkage)
-    motion.place_nodes(packed(linkage, state), par)
+    motion.place_nodes(pack_state(linkage, state), par)
     weigh_nodes(tuple(linkage.gravity_at(state.time)), par)
     free = np.array([not held for node in layout.nodes for held in node.held[: node.rates]], dtype=bool)
     c, bias = node_motions(linkage, par.tree_nodes)[:, :, free], np.zeros((len(layout.nodes), 6))
@@ -92,10 +92,10 @@ def node_motions(linkage: Linkage, rows: Array) -> Array:
 
 
 def _carry(node: Node, row: Array) -> Array:
-    return _carried(row[motion.Node.ARM : motion.Node.ARM + 3], turns=node.kind != motion.BALL)
+    return _carry_motion(row[motion.Node.ARM : motion.Node.ARM + 3], turns=node.kind != motion.BALL)
 
 
-def _carried(arm: Array, *, turns: bool) -> Array:
+def _carry_motion(arm: Array, *, turns: bool) -> Array:
     """X: the motion of a node that is fixed to its parent."""
     x, y, z = arm
     matrix = np.eye(6)

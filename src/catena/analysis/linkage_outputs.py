@@ -17,7 +17,7 @@ from ..systems.linkage.joint_coordinates import joint_speeds, label_of
 from ..systems.linkage.joint_forces import OnAngle, Prescribed
 from ..systems.linkage.layout import Signal
 from ..systems.linkage.linkage import Linkage
-from ..systems.linkage.motor import held_forces
+from ..systems.linkage.motor import hold_forces
 from ..systems.linkage.signals import values_at
 from .linkage_reactions import JointReactions, motor_torques, reactions
 
@@ -50,7 +50,7 @@ class LinkageOutputs:
         moved = getattr(run, "system", None)
         if not isinstance(moved, Linkage):
             raise InputError(f"{run!r} is no run of a linkage", where="outputs.run", do="give one, made by ct.simulate")
-        self.linkage = starts.begun(moved, run.plan.start)
+        self.linkage = starts.count_from_start(moved, run.plan.start)
         self._data = run.data.isel(time=slice(None, None, every))
         self._control = run.control
 
@@ -73,12 +73,12 @@ class LinkageOutputs:
 
         Full turns are counted from sample to sample: there must be less than half a turn between two of them.
         """
-        return self._labelled(self._angles, ("joint",), "angle about the axis of the joint, or displacement")
+        return self._label(self._angles, ("joint",), "angle about the axis of the joint, or displacement")
 
     @cached_property
     def speed(self) -> xarray.DataArray:
         """Rate of that angle: the angular velocity of the child against its parent about the axis; that of the displacement of sliders."""
-        return self._labelled(self._speeds, ("joint",), "angular speed about the axis of the joint, or speed along it")
+        return self._label(self._speeds, ("joint",), "angular speed about the axis of the joint, or speed along it")
 
     @cached_property
     def target(self) -> xarray.DataArray:
@@ -87,27 +87,27 @@ class LinkageOutputs:
         for force in self.linkage.forces:
             if isinstance(force, OnAngle | Prescribed) and force.followed is not None:
                 made[:, force.joint] = [values_at([force.followed], float(t))[0, Signal.VALUE] for t in self.time]
-        return self._labelled(made, ("joint",), "what the angle of the joint is to be")
+        return self._label(made, ("joint",), "what the angle of the joint is to be")
 
     @cached_property
     def reaction_force(self) -> xarray.DataArray:
         """Force of each joint on its child."""
-        return self._labelled(self._reactions.force, ("joint", "xyz"), "force of the joint on its child")
+        return self._label(self._reactions.force, ("joint", "xyz"), "force of the joint on its child")
 
     @cached_property
     def reaction_torque(self) -> xarray.DataArray:
         """Torque of each joint on its child, about the child's point."""
-        return self._labelled(self._reactions.torque, ("joint", "xyz"), "torque of the joint on its child")
+        return self._label(self._reactions.torque, ("joint", "xyz"), "torque of the joint on its child")
 
     @cached_property
     def motor_torque(self) -> xarray.DataArray:
         """What motors and drives do about the axis of each joint, or along it; 0 where there are none."""
-        return self._labelled(self._motors, ("joint",), "torque of motors and drives about the axis of the joint")
+        return self._label(self._motors, ("joint",), "torque of motors and drives about the axis of the joint")
 
     @cached_property
     def motor_power(self) -> xarray.DataArray:
         """That times the speed: what they put in."""
-        return self._labelled(
+        return self._label(
             np.where(self._motors == 0.0, 0.0, self._motors * self._speeds), ("joint",), "power of motors and drives"
         )
 
@@ -144,7 +144,7 @@ class LinkageOutputs:
             return [self.linkage] * len(self._states)
         last = np.searchsorted(self._control.time.values, self.time, side="right") - 1
         torques = np.vstack([self._control.torque.values, np.zeros((1, len(self.linkage.controls)))])  # at first none
-        return [_with_forces(self.linkage, held_forces(self.linkage.forces, torques[k])) for k in last]
+        return [_with_forces(self.linkage, hold_forces(self.linkage.forces, torques[k])) for k in last]
 
     @property
     def _samples(self) -> Iterator[tuple[Linkage, State, Array]]:
@@ -160,7 +160,7 @@ class LinkageOutputs:
         made = [reactions(*sample) for sample in self._samples]
         return JointReactions(np.array([one.force for one in made]), np.array([one.torque for one in made]))
 
-    def _labelled(self, values: Array, dims: tuple[str, ...], about: str) -> xarray.DataArray:
+    def _label(self, values: Array, dims: tuple[str, ...], about: str) -> xarray.DataArray:
         import xarray
 
         known: dict[str, ArrayLike] = {"time": self._data.time.values}

@@ -88,7 +88,7 @@ def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> Jo
         own = slice(first, first + len(joint.rows))
         first = own.stop
         wrench = -(multipliers[own] @ rows[own])[6 * joint.child : 6 * joint.child + 6]
-        arm = starts.turned(state.orientation, joint.child, joint.at[1])
+        arm = starts.turn_vectors(state.orientation, joint.child, joint.at[1])
         made.force[k], made.torque[k] = wrench[:3], wrench[3:] - np.cross(arm, wrench[:3])
     return made
 
@@ -99,7 +99,7 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
     moving = with_ground(motion)
     for k, joint in enumerate(linkage.joints):
         u, d, speed, bent = _moving_gap(linkage, joint, state, moving)
-        w = starts.turned_images(joint, images[k], state.orientation)
+        w = starts.turn_images(joint, images[k], state.orientation)
         o_i, o_j = moving[joint.parent, 1], moving[joint.child, 1]
         for kind, first, second in joint.rows:
             if kind == POINT:
@@ -124,8 +124,8 @@ def _moving_gap(linkage: Linkage, joint: Joint, state: State, moving: Array) -> 
     """The directions of a joint in the parent (rows) and the gap between its points; its rate, and the rate of that if nothing accelerates."""
     u, d = starts.plane(linkage, joint, state.position, state.orientation)
     (v_i, o_i), (v_j, o_j) = moving[joint.parent], moving[joint.child]
-    arm_i = starts.turned(state.orientation, joint.parent, joint.at[0])
-    arm_j = starts.turned(state.orientation, joint.child, joint.at[1])
+    arm_i = starts.turn_vectors(state.orientation, joint.parent, joint.at[0])
+    arm_j = starts.turn_vectors(state.orientation, joint.child, joint.at[1])
     speed = v_j + np.cross(o_j, arm_j) - v_i - np.cross(o_i, arm_i)
     bent = np.cross(o_j, np.cross(o_j, arm_j)) - np.cross(o_i, np.cross(o_i, arm_i))
     return u, d, speed, bent
@@ -181,7 +181,9 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
     moving = with_ground(motion)
     for force in linkage.forces:
         if isinstance(force, BetweenPoints):
-            ends = [starts.turned(state.orientation, b, x) for b, x in zip((force.i, force.j), force.at, strict=True)]
+            ends = [
+                starts.turn_vectors(state.orientation, b, x) for b, x in zip((force.i, force.j), force.at, strict=True)
+            ]
             places = [np.zeros(3) if b == GROUND else state.position[b] for b in (force.i, force.j)]
             d = places[1] + ends[1] - places[0] - ends[0]
             speeds = [moving[b, 0] + np.cross(moving[b, 1], x) for b, x in zip((force.i, force.j), ends, strict=True)]
@@ -199,7 +201,7 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
             value = load_at(force, state.time)
             made[force.body, 0] += value[:3]
             made[force.body, 1] += value[3:] + np.cross(
-                starts.turned(state.orientation, force.body, force.at), value[:3]
+                starts.turn_vectors(state.orientation, force.body, force.at), value[:3]
             )
     for j, wrench in enumerate(linkage.acting.wrenches(state)):
         made[j] += wrench

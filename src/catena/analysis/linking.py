@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from ..engine.build import compiled_function
+from ..engine.build import compile_function
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
 from ..geometry.ribbons import twist_of, writhe_of
@@ -21,7 +21,7 @@ WORTH_COMPILING = 64  # bodies; the pairs of fewer are faster as plain Python
 
 @cache
 def _compiled_writhe() -> Callable[..., float]:
-    return compiled_function(writhe_of, "types.float64", (2, 0), "writhe of a polygon")
+    return compile_function(writhe_of, "types.float64", (2, 0), "writhe of a polygon")
 
 
 def writhe(chain: Chain, position: Array) -> float:

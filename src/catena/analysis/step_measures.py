@@ -158,7 +158,7 @@ class Tangent:
     def symplectic_defect(self) -> Measured:
         """Largest entry of V'W(z')V - U'W(z)U, U and V the derivatives before and after."""
         forms = [self.step.form(point) for point in self.ends]
-        return self._judged([v.T @ forms[1] @ v - u.T @ forms[0] @ u for u, v in self._by_gap()])
+        return self._judge([v.T @ forms[1] @ v - u.T @ forms[0] @ u for u, v in self._by_gap()])
 
     def poisson_defect(self) -> Measured | None:
         """Largest entry of M hat(y) M' - hat(y'), M the derivative of y' by y; None where y does not move by itself."""
@@ -169,7 +169,7 @@ class Tangent:
         for u, v in self._by_gap():
             m = v[3:, 3:] @ np.linalg.inv(u[3:, 3:])  # the last three directions are those of y
             defects.append(m @ turned[0] @ m.T - turned[1])
-        return self._judged(defects)
+        return self._judge(defects)
 
     def orthonormal(self) -> Tangent:
         """The same in directions that are orthonormal in the variables of the form: defects that do not depend on the choice."""
@@ -179,7 +179,7 @@ class Tangent:
     def _by_gap(self) -> Iterator[tuple[Array, Array]]:
         return zip(self.before, self.after, strict=True)
 
-    def _judged(self, defects: list[Array]) -> Measured:
+    def _judge(self, defects: list[Array]) -> Measured:
         largest = max(1.0, float(np.abs(self.after).max())) ** 2
         error = max(float(np.abs(defects[0] - defects[1]).max()), EPS * largest)
         return Measured(float(np.abs(defects[0]).max()), error)
@@ -367,7 +367,7 @@ def power_study(value: Callable[[float], Measured | None], longest: float, *, ex
     return study
 
 
-def measured_order(step: StepMap, longest: float, sizes: Array, *, expected: int, even: bool, most: int) -> Measured:
+def measure_order(step: StepMap, longest: float, sizes: Array, *, expected: int, even: bool, most: int) -> Measured:
     """Order of a method, from runs over the same time with more and more steps, `most` in all.
 
     A method of order p is C h^p beside the motion, so that C (h^p - h'^p) lies between two runs; the power of this difference

@@ -16,14 +16,14 @@ from ..errors import CapabilityError, InputError
 from ..methods.base import Method, Traits
 from ..running.auditing import Audit
 from ..running.plan import Plan, Problem, positive_number
-from ..running.recording import made_here
+from ..running.recording import make_here
 from ..running.runs import MemoryRun
 from ..systems.base import State, System
-from ..systems.states import checked_start
+from ..systems.states import as_start
 from ..text.named_rows import NamedRows
 from ..text.plain import Json
 from ..text.tables import ShownTable
-from .step_measures import Measured, StepMap, measured_order, reversal_defect, step_length, symplectic_order, tangent_of
+from .step_measures import Measured, StepMap, measure_order, reversal_defect, step_length, symplectic_order, tangent_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -167,7 +167,7 @@ def check(system: System | Problem, method: Method, start: State | None = None, 
             "there is no start: what a method does is measured at a state", where="check.start",
             do="make one with system.start(...), or give a Problem",
         )  # fmt: skip
-    start = checked_start(system, start, "check.start")
+    start = as_start(system, start, "check.start")
     given = None if dt is None else positive_number(dt, "dt")
     found = Pairing.of(system, method).promises
     if found.traits.random:
@@ -210,9 +210,9 @@ def check_program(
         )  # fmt: skip
     traits = promised.traits
     expected = traits.order if traits.has_order else 4
-    order = measured_order(step, dt, sizes, expected=expected, even=traits.symmetric, most=most_steps)
+    order = measure_order(step, dt, sizes, expected=expected, even=traits.symmetric, most=most_steps)
     if traits.has_order and math.isnan(order.value):  # nothing to see: the order is high, and the step too short for it
-        order = measured_order(step, 2.0 * dt, sizes, expected=expected, even=traits.symmetric, most=most_steps)
+        order = measure_order(step, 2.0 * dt, sizes, expected=expected, even=traits.symmetric, most=most_steps)
     rows = [_order_row(order, traits), *_structure_rows(step, dt, sizes, traits)]
     rows.append(_row("symmetric", reversal_defect(step, dt, sizes), traits.symmetric))
     # structures may want a long step to be seen; what is kept is looked at with a step that follows the motion
@@ -277,4 +277,4 @@ def _audit(program: Program, start: State, dt: float, steps: int) -> Audit:
     chunk = driver.advance(steps)
     plan = Plan(program.system, start, program.method, dt, every)
     rows = np.concatenate([first.rows, chunk.rows])
-    return made_here(MemoryRun(plan, driver.step, driver.state(), rows, chunk.crossings, {}), driver).audit()
+    return make_here(MemoryRun(plan, driver.step, driver.state(), rows, chunk.crossings, {}), driver).audit()

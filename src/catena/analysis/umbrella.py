@@ -189,7 +189,7 @@ def _profile(
     windows: Sequence[Window], reduced: Sequence[Array], edges: Array, kT: float, without: int | None
 ) -> tuple[Array, Array]:
     """Density and free energy in the bins, perhaps without one block of each run."""
-    kept = [_kept(len(window.values), without) for window in windows]
+    kept = [_keep(len(window.values), without) for window in windows]
     values = np.concatenate([window.values[keep] for window, keep in zip(windows, kept, strict=True)])
     u = np.concatenate([part[:, keep] for part, keep in zip(reduced, kept, strict=True)], axis=1)
     log_weight = log_weights(u, np.array([keep.sum() for keep in kept]))
@@ -201,7 +201,7 @@ def _profile(
     return density, energy - energy.min()
 
 
-def _kept(samples: int, without: int | None) -> NDArray[np.bool_]:
+def _keep(samples: int, without: int | None) -> NDArray[np.bool_]:
     keep = np.ones(samples, dtype=bool)
     if without is not None:
         keep[without * samples // BLOCKS : (without + 1) * samples // BLOCKS] = False

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 from ..systems.base import component_names
 from ..systems.body import Body
 from ..systems.many_bodies import fields_of, require_memory
-from .tables import StartTable, Table, placed
+from .tables import StartTable, Table, name_the_key
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Quaternion = Annotated[list[float], Field(min_length=4, max_length=4)]
@@ -110,23 +110,23 @@ Shaped: TypeAlias = Moments | Box | Ellipsoid | Disc | Rod | Inertia | Particles
 BODIES = get_args(Shaped)
 
 
-def _shaped(value: object) -> object:
+def _give_shape(value: object) -> object:
     """A body without a shape is given by its moments."""
     return {"shape": "moments"} | value if isinstance(value, dict) else value
 
 
 AnyBody: TypeAlias = Annotated[
-    Shaped, Field(discriminator="shape"), BeforeValidator(_shaped, json_schema_input_type=Shaped)
+    Shaped, Field(discriminator="shape"), BeforeValidator(_give_shape, json_schema_input_type=Shaped)
 ]  # fmt: skip
 
 
 def make_body(table: Table, where: str) -> Body:
     """The body; what is wrong with it is said of its key in the case."""
-    with placed(where):
+    with name_the_key(where):
         return Body.from_description(table.given())
 
 
-def _counted(body: type[Table]) -> type[Table]:
+def _count(body: type[Table]) -> type[Table]:
     count = (int, Field(gt=1, description="how many equal bodies"))
     return create_model(f"Equal{body.__name__}", __base__=body, __doc__=body.__doc__, count=count)
 
@@ -139,9 +139,9 @@ if TYPE_CHECKING:
         count: int
 
 else:
-    COUNTED = reduce(or_, (_counted(body) for body in BODIES))
+    COUNTED = reduce(or_, (_count(body) for body in BODIES))
     EqualBodies = Annotated[
-        COUNTED, Field(discriminator="shape"), BeforeValidator(_shaped, json_schema_input_type=COUNTED)
+        COUNTED, Field(discriminator="shape"), BeforeValidator(_give_shape, json_schema_input_type=COUNTED)
     ]
 AnyBodies: TypeAlias = Annotated[
     Annotated[EqualBodies, Tag(EQUAL)] | Annotated[list[AnyBody], Tag(LISTED)],

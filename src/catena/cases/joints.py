@@ -16,7 +16,7 @@ from ..systems.sampled import TIME
 from .bodies import Quaternion, Vector
 from .positions import Path
 from .potentials import AnyPotential, texts_of
-from .tables import Filled, InTime, InTimeVector, Table, Text, placed, tables_of, texts_in_time
+from .tables import Filled, InTime, InTimeVector, Table, Text, name_the_key, tables_of, texts_in_time
 
 Points = Annotated[list[Vector], Field(min_length=2, max_length=2)]
 ORIGINS = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
@@ -261,10 +261,10 @@ def force_texts(forces: Sequence[Table], path: Path) -> Iterator[Text]:
             yield from texts_in_time(force.torque, (*path, number, "torque"))
 
 
-def made(key: str, make: Callable[[dict[str, object]], Made], tables: Sequence[Table]) -> list[Made]:
+def make_objects(key: str, make: Callable[[dict[str, object]], Made], tables: Sequence[Table]) -> list[Made]:
     """The objects of a list of tables under a key."""
     found = []
     for number, table in enumerate(tables):
-        with placed(f"{key}.{number}"):
+        with name_the_key(f"{key}.{number}"):
             found.append(make(table.given()))
     return found

@@ -15,7 +15,7 @@ from ..systems.potentials.pairwise import POTENTIALS, Pairwise, potential_from
 from ..systems.sampled import TIME
 from .bodies import Quaternion
 from .positions import Path
-from .tables import Filled, InTime, InTimeVector, Table, Text, placed, tables_of
+from .tables import Filled, InTime, InTimeVector, Table, Text, name_the_key, tables_of
 
 SINGLE, PER_LINK = "<single>", "<per link>"  # tags of the two ways to give a potential; no key is called so
 if TYPE_CHECKING:
@@ -165,10 +165,10 @@ def make_potential(given: Table | Sequence[Table], where: str) -> Potential | li
 
 def make_pairs(given: Table, where: str) -> Pairwise | PairTable:
     """The potential between the particles of all bodies."""
-    with placed(where):
+    with name_the_key(where):
         return pair_potential_from(given.given())
 
 
 def _potential(table: Table, where: str) -> Potential:
-    with placed(where):
+    with name_the_key(where):
         return potential_from(table.given())

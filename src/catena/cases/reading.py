@@ -22,7 +22,7 @@ from .positions import Path
 from .source import Override, Source
 from .tables import RunTable, StartTable, SystemTable, Table, system_tables
 from .whole_case import Named, case_table
-from .wording import refusals, shown
+from .wording import refusals, show
 
 if TYPE_CHECKING:
     from .sweep_tables import SweepTable
@@ -154,7 +154,7 @@ class _Reading:
         if isinstance(kind, str) and kind in known:
             return kind
         path: Path = ("system", "kind") if "kind" in system else ("system",)
-        wrong = f"kind = {shown(kind)} is not a system{nearest(str(kind), known)}"
+        wrong = f"kind = {show(kind)} is not a system{nearest(str(kind), known)}"
         if kind is None:
             wrong = "[system] lacks the key kind"
         self.mistakes.append(self.source.mistake(path, wrong, f"use one of {', '.join(known)}"))

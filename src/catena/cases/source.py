@@ -63,7 +63,7 @@ class Source:
         except ValueError as error:  # a date that no calendar has, an integer of thousands of digits
             raise CaseError([Mistake(f"a value cannot be read: {error}", "", label)]) from None
         for override in overrides:
-            self._override(_parsed(override) if isinstance(override, str) else override)
+            self._override(_parse(override) if isinstance(override, str) else override)
 
     @classmethod
     def read(cls, file: str | FilePath, overrides: Sequence[str | Override] = ()) -> Source:
@@ -190,7 +190,7 @@ def _keys(key: str) -> Path:
     return tuple(int(part) if part.isdecimal() else part for part in key.strip().split("."))
 
 
-def _parsed(text: str) -> Override:
+def _parse(text: str) -> Override:
     """What an option says: "run.dt=0.01", the value as TOML writes it."""
     where = f"--set {text}"
     key, equals, value = text.partition("=")

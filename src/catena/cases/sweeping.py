@@ -166,7 +166,7 @@ def _of_function(
     for point in grid.points():
         for _ in range(grid.repeats):
             more = {"rng": np.random.default_rng([seed or 0, len(made)])} if draws else {}
-            made.append(_checked(make(**point, **more), point))
+            made.append(_check(make(**point, **more), point))
     by = method or made[0].method
     if grid.repeats > 1 and not draws and not (by is not None and by.traits.random):
         raise InputError(
@@ -200,7 +200,7 @@ class Point(NamedTuple):
     method: Method | None
 
 
-def _checked(made: object, point: Mapping[str, object]) -> Point:
+def _check(made: object, point: Mapping[str, object]) -> Point:
     things = made if isinstance(made, tuple) else (made,)
     method = things[-1] if len(things) > 1 and isinstance(things[-1], Method) else None
     match things if method is None else things[:-1]:
@@ -298,9 +298,9 @@ def _axes(
     if given is None:
         assert table is not None
         _require_different(path, table)
-        axes = [_written(number, axis) for number, axis in enumerate(table.axis)]
+        axes = [_read_axis(number, axis) for number, axis in enumerate(table.axis)]
     else:
-        axes = [_given(name, values) for name, values in given.items()]
+        axes = [_take_axis(name, values) for name, values in given.items()]
     if repeats is None:
         repeats = 1 if table is None else table.repeats
     if repeats > 1 and getattr(case.plan.pairing.stepper, "member_place", None) is None:
@@ -312,7 +312,7 @@ def _axes(
     return axes, Grid.of({axis.name: axis.values for axis in axes}, repeats)
 
 
-def _written(number: int, axis: AxisTable) -> Axis:
+def _read_axis(number: int, axis: AxisTable) -> Axis:
     """An axis of the file: a mistake is in the value that is written, or in the key where values are counted."""
     row, at = tuple(axis.row()), ("sweep", "axis", number)
     key: Giver = (*at, "key")
@@ -320,7 +320,7 @@ def _written(number: int, axis: AxisTable) -> Axis:
     return Axis(axis.name or axis.key, axis.key, row, tuple(givers), key)
 
 
-def _given(name: str, values: object) -> Axis:
+def _take_axis(name: str, values: object) -> Axis:
     """An axis of an argument: values of a key, or the key and its values."""
     key, row = values if _is_keyed(values) else (name, values)
     plain = tuple(

@@ -81,14 +81,14 @@ class SampledTable(Table):
     values: list[float] = Field(description="one for each time")
 
 
-def _listed(value: object) -> object:
+def _list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
 InTime: TypeAlias = float | str | SampledTable
 InTimeVector = Annotated[list[InTime], Field(min_length=3, max_length=3)]
-Numbers = Annotated[list[float], BeforeValidator(_listed, json_schema_input_type=float | list[float])]
-Names = Annotated[list[str], BeforeValidator(_listed, json_schema_input_type=str | list[str])]
+Numbers = Annotated[list[float], BeforeValidator(_list, json_schema_input_type=float | list[float])]
+Names = Annotated[list[str], BeforeValidator(_list, json_schema_input_type=str | list[str])]
 Filled = Annotated[str, Field(min_length=1)]
 Key: TypeAlias = tuple[object, object]  # of a model: type and default
 AnyTable = TypeVar("AnyTable", bound="Table")
@@ -101,7 +101,7 @@ class StartTable(Table):
     seed: int = Field(0, ge=0, lt=2**64, description="of that draw")
 
     @model_validator(mode="after")
-    def _drawn_at_all(self) -> StartTable:
+    def _check_drawn(self) -> StartTable:
         if "seed" in self.model_fields_set and self.temperature is None:
             raise ValueError(
                 "seed is that of momenta which are drawn at a temperature: give temperature, or leave it out"
@@ -122,7 +122,7 @@ class StartTable(Table):
 
 
 @contextmanager
-def placed(where: str) -> Iterator[None]:
+def name_the_key(where: str) -> Iterator[None]:
     """What is wrong with an object is said of the key of the case that describes it."""
     try:
         yield

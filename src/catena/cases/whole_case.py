@@ -12,7 +12,7 @@ from pydantic import Discriminator, Field, Tag, TypeAdapter
 
 from .. import problems
 from ..errors import InputError
-from ..methods.base import METHODS, registered
+from ..methods.base import METHODS, all_methods
 from ..running.crossings import Event, Section
 from ..systems.base import State, System
 from ..text.plain import Json
@@ -40,7 +40,7 @@ def method_table(names: frozenset[str] | None) -> Any:
     if names is not None and not names:
         return type(None)
     tables: list[type[Table]] = []
-    for method in registered() if names is None else [METHODS.find(name) for name in sorted(names)]:
+    for method in all_methods() if names is None else [METHODS.find(name) for name in sorted(names)]:
         stated = {name: (Literal[value], value) for name, value in method.stated.items()}
         tables.append(table_of(method, kind=(Literal[method.name], ...), **stated))
     union = _one_of(tables, "kind")

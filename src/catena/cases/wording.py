@@ -107,7 +107,7 @@ def _unknown_choice(path: Path, key: str, detail: ErrorDetails) -> tuple[str, st
     known = [word.strip("'") for word in detail["ctx"]["expected_tags"].split(", ")]
     value = detail["input"][key]
     more = "; `catena methods` tells what each one keeps" if path[:1] == ("method",) else ""
-    return f"{key} = {shown(value)} is not known{nearest(str(value), known)}", f"use one of {', '.join(known)}{more}"
+    return f"{key} = {show(value)} is not known{nearest(str(value), known)}", f"use one of {', '.join(known)}{more}"
 
 
 def _unfit(path: Path, alternatives: list[ErrorDetails]) -> tuple[str, str]:
@@ -136,7 +136,7 @@ def _unfit(path: Path, alternatives: list[ErrorDetails]) -> tuple[str, str]:
         words, do = known.get(kind, (f"possible: {detail['msg']}", "give another value"))
         needed.append(words)
         advice.append(do.format(header=_header(path)))
-    wrong = f"{dotted(name)} = {shown(alternatives[-1]['input'])} is not {' or '.join(needed)}"
+    wrong = f"{join_path(name)} = {show(alternatives[-1]['input'])} is not {' or '.join(needed)}"
     return wrong, ", or ".join(part for part in advice if part)
 
 
@@ -158,10 +158,10 @@ def _header(path: Path) -> str:
     """A table as its header is written."""
     if not path:
         return "the case"
-    return f"[[{dotted(path[:-1])}]]" if isinstance(path[-1], int) else f"[{dotted(path)}]"
+    return f"[[{join_path(path[:-1])}]]" if isinstance(path[-1], int) else f"[{join_path(path)}]"
 
 
-def shown(value: object) -> str:
+def show(value: object) -> str:
     """A value as TOML writes it, shortened."""
     if isinstance(value, dict):
         return "{...}" if value else "{}"
@@ -173,7 +173,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def dotted(path: Path) -> str:
+def join_path(path: Path) -> str:
     """`method.base`, `section[1].text`: elements are counted from 0, as everywhere in Python."""
     text = ""
     for part in path:
@@ -212,7 +212,7 @@ def _inner(current: object, part: int | str) -> object:
     if origin is Annotated:
         return arguments[0] if Tag(str(part)) in arguments[1:] else _inner(arguments[0], part)
     if origin in (Union, UnionType):
-        members = [argument for argument in arguments if _tagged(argument, part)]
+        members = [argument for argument in arguments if _has_tag(argument, part)]
         if members:
             return members[0]
         members = [_inner(argument, part) for argument in arguments if argument is not type(None)]
@@ -222,7 +222,7 @@ def _inner(current: object, part: int | str) -> object:
     return arguments[1] if origin is dict else None
 
 
-def _tagged(member: object, tag: int | str) -> bool:
+def _has_tag(member: object, tag: int | str) -> bool:
     """Whether a member of a union is the one with this tag, `kind` or `problem`; without one it goes by its name."""
     if not (isinstance(member, type) and issubclass(member, BaseModel)):
         return False

@@ -122,7 +122,7 @@ def _show_stored_run(path: Path, stored: list[int], *, error: bool, as_json: boo
     echo(str(path))
     facts(
         [
-            *_moved(run.system, run.method, run.plan.dt),
+            *_name_what_moved(run.system, run.method, run.plan.dt),
             ("steps", _progress(run, planned, path)),
             ("time", f"{run.plan.t0:.10g} to {float(run.final.time):.10g}"),
             *([("ended", str(run.ending["reason"]))] if "reason" in run.ending else []),
@@ -168,7 +168,7 @@ def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: lis
     )
     facts(
         [
-            *_moved_together(many),
+            *_name_what_moved_in_members(many),
             ("members", done),
             ("steps", f"{many.steps} of each, looked at {rhythm(many.every)}"),
             ("kept", {"nothing": "the numbers of the audit"}.get(many.keep, many.keep)),
@@ -183,7 +183,7 @@ def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: lis
     show(many.audit())
 
 
-def _moved(system: System, method: Method, dt: float) -> list[tuple[str, str]]:
+def _name_what_moved(system: System, method: Method, dt: float) -> list[tuple[str, str]]:
     """What moved, and by what."""
     from ..output.page.facts import in_short
 
@@ -191,12 +191,12 @@ def _moved(system: System, method: Method, dt: float) -> list[tuple[str, str]]:
     return [("system", system.title), *described, ("method", str(method)), ("dt", repr(dt))]
 
 
-def _moved_together(many: StoredEnsemble) -> list[tuple[str, str]]:
+def _name_what_moved_in_members(many: StoredEnsemble) -> list[tuple[str, str]]:
     """What moved in the members of an ensemble: where they differ, from what to what; and the axes of a sweep."""
     from ..output.page.facts import in_short
     from ..running.ensembles.kinds import Varied, between
 
-    rows = dict(_moved(many.system, many.method, many.dt))
+    rows = dict(_name_what_moved(many.system, many.method, many.dt))
     if len(many.systems) > 1:
         rows |= {key: in_short(value) for key, value in Varied.of(many.systems).overview().items() if key != "kind"}
     if len(set(many.methods)) > 1:
@@ -272,9 +272,9 @@ def cite(
 
 def _keys_of_method(name: str) -> list[str]:
     """Citations of a method as `catena methods` writes it, or of all of a kind: "Splitting(4)", "Splitting"."""
-    from ..methods.base import registered
+    from ..methods.base import all_methods
 
-    examples = [method for kind in registered() for method in kind.examples()]
+    examples = [method for kind in all_methods() for method in kind.examples()]
     chosen = [m for m in examples if name in (str(m), str(m).removesuffix("()"))]
     chosen = chosen or [method for method in examples if method.name == name]
     if not chosen:

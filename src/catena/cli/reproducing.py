@@ -48,9 +48,9 @@ def common_combinations() -> Iterator[tuple[str, str, Callable[[], Program]]]:
     from ..cases import default_case, read_case, template, template_names
     from ..engine.build import build
     from ..engine.pairing import can_treat
-    from ..methods.base import method_from, registered
+    from ..methods.base import all_methods, method_from
 
-    plain = [kind.examples()[0] for kind in registered()]
+    plain = [kind.examples()[0] for kind in all_methods()]
     usual = [m for m in plain if m.traits.symplectic and m.traits.symmetric]
     for name in problems.__all__:
         system = getattr(problems, name)().system

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError, Interrupted, StepFailure
-from ..text.plain import clipped
+from ..text.plain import clip
 from . import codes
 from .keeping import Place
 from .options import Data, Json, Page, Plots, Quiet, Sets, StoredRun
@@ -139,7 +139,7 @@ def introduce(plan: Plan, steps: int, *, title: str, store: object, made: int = 
     done = f", {made} of them made" if made else ""
     facts(
         [
-            ("system", clipped(repr(plan.system), LONGEST_SYSTEM)),
+            ("system", clip(repr(plan.system), LONGEST_SYSTEM)),
             ("method", str(plan.method)),
             ("steps", f"{steps} of dt = {plan.dt:.10g} to t = {float(plan.times(steps)):.10g}{done}{samples}"),
             ("store", str(store)),
@@ -217,7 +217,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
             echo(f"event {name}: {often} at t = {times[0]:.10g}")
     for row in audit.contradictions:
         error_console().print(
-            f"{_promised(run, row)} {_measured(row)}: it deviates by {row.worst:.2g}",
+            f"{_describe_promise(run, row)} {_describe_measurement(row)}: it deviates by {row.worst:.2g}",
             style="bold red", markup=False,
         )  # fmt: skip
     for law in audit.canonical.contradictions:
@@ -226,14 +226,14 @@ def show_run(run: Run, *, as_json: bool) -> None:
         )
 
 
-def _promised(run: Run, row: AuditRow) -> str:
+def _describe_promise(run: Run, row: AuditRow) -> str:
     known = {"exact": "is exact", "bounded": "is bounded", "drifts": "may drift"}
     if row.promised not in known:
         return row.quantity
     return f"{run.method} promises that {row.quantity} {known[row.promised]}, but it"
 
 
-def _measured(row: AuditRow) -> str:
+def _describe_measurement(row: AuditRow) -> str:
     return row.finding if row.verdict in ("drifts", "jumps") else f"is {row.verdict}"
 
 

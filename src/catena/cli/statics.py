@@ -11,7 +11,7 @@ import typer
 
 from ..errors import CapabilityError, InputError
 from ..text.plain import Json as JsonValue
-from ..text.tables import ShownTable, aligned
+from ..text.tables import ShownTable, align
 from . import codes
 from .options import Json, Quiet, Sets
 from .terminal import be, facts, print_message, show, show_json
@@ -70,7 +70,7 @@ def equilibrium(
     _check_out(out, (".toml", ".npz"), "catena equilibrium --out")
     found = _find(case, load, tol, sets)
     if as_json:
-        show_json(_described(found))
+        show_json(_describe(found))
     else:
         _show(found)
     if out is not None:
@@ -127,7 +127,7 @@ def modes(
     table = ModeTable(made, min(wanted, USUAL) if count is None else wanted)
     if as_json:
         listed: list[JsonValue] = [{**row} for row in table.described()]
-        show_json({"equilibrium": _described(found), "zero": made.zero, "modes": listed})
+        show_json({"equilibrium": _describe(found), "zero": made.zero, "modes": listed})
     else:
         show(table)
     if out is not None:
@@ -185,7 +185,7 @@ class ModeTable:
         return lines
 
     def __str__(self) -> str:
-        table = aligned([self.headings, *self.rows()], right=range(len(self.headings)))
+        table = align([self.headings, *self.rows()], right=range(len(self.headings)))
         return "\n".join([*table, *self.below])
 
     def __rich__(self) -> Table:
@@ -251,7 +251,7 @@ def _check_out(out: Path | None, known: tuple[str, ...], where: str) -> None:
     require_writable(out)
 
 
-def _described(found: Rest) -> dict[str, JsonValue]:
+def _describe(found: Rest) -> dict[str, JsonValue]:
     names = ("status", "energy", "residual", "tol", "lowest", "negative", "flat", "moved", "iterations")
     plain: dict[str, JsonValue] = {name: getattr(found, name) for name in names}
     if not math.isfinite(found.lowest):

@@ -11,20 +11,20 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from .forking import undisturbed
+from .forking import hold_forks
 from .room import VARIABLE, find, keep, place
 
-__all__ = ["VARIABLE", "find", "keep", "place", "remembered"]
+__all__ = ["VARIABLE", "find", "keep", "place", "remember"]
 
 
-def remembered(request: str, make: Callable[[], str], *, also: str = "") -> str:
+def remember(request: str, make: Callable[[], str], *, also: str = "") -> str:
     """What `make` gives for this request, from the disk if the same code made it before; `also` names a module that it uses."""
     makers = "".join(_makers(module) for module in (make.__module__, also) if module)
     identity = f"{makers}\n{request}"
     found = find("text", identity)
     if found is not None:
         return found.decode()
-    with undisturbed():
+    with hold_forks():
         made = make()
     keep("text", identity, made.encode())
     return made

@@ -35,11 +35,11 @@ _logged: set[str] = set()
 
 def place() -> Path:
     """$CATENA_CACHE_DIR, else the user's cache directory."""
-    return _chosen(os.environ.get(VARIABLE, "")) / ROOM
+    return _choose(os.environ.get(VARIABLE, "")) / ROOM
 
 
 @functools.cache
-def _chosen(chosen: str) -> Path:
+def _choose(chosen: str) -> Path:
     if chosen:
         return Path(chosen).absolute()
     import platformdirs
@@ -58,7 +58,7 @@ def find(kind: str, identity: str) -> bytes | None:
     if name in _memory:
         return _memory[name]
     try:
-        with opened(place()) as room:
+        with open_folder(place()) as room:
             return unseal(identity, _read(name, room))
     except FileNotFoundError:
         return None
@@ -73,7 +73,7 @@ def keep(kind: str, identity: str, data: bytes) -> None:
     """Keep data on disk, or in memory where that fails."""
     name = name_of(kind, identity)
     try:
-        with opened(place(), make=True) as room:
+        with open_folder(place(), make=True) as room:
             _write(name, seal(identity, data), room)
     except OSError as problem:
         _memory[name] = data
@@ -81,7 +81,7 @@ def keep(kind: str, identity: str, data: bytes) -> None:
 
 
 @contextmanager
-def opened(folder: Path, *, make: bool = False) -> Iterator[int]:
+def open_folder(folder: Path, *, make: bool = False) -> Iterator[int]:
     """A descriptor of a directory that only the user or root can write to; PermissionError if others can."""
     if make and not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -89,7 +89,7 @@ def opened(folder: Path, *, make: bool = False) -> Iterator[int]:
             folder.mkdir(mode=0o700)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        wrong = _untrusted(os.fstat(descriptor))
+        wrong = _why_untrusted(os.fstat(descriptor))
         if wrong:
             raise PermissionError(errno.EACCES, wrong, str(folder))
         yield descriptor
@@ -97,7 +97,7 @@ def opened(folder: Path, *, make: bool = False) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _untrusted(found: os.stat_result) -> str:
+def _why_untrusted(found: os.stat_result) -> str:
     """Why a file or a directory may come from somebody else; nothing if it cannot."""
     if found.st_uid not in (os.geteuid(), 0):
         return "it belongs to another user"
@@ -118,7 +118,7 @@ def _read(name: str, room: int) -> bytes:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
             raise Damaged("is not a file that catena wrote")
-        if wrong := _untrusted(found):
+        if wrong := _why_untrusted(found):
             raise Damaged(f"is not trusted: {wrong}")
         _note_use(descriptor, found)
         return b"".join(iter(lambda: os.read(descriptor, found.st_size + 1), b""))

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ..version import __version__
-from .room import DAY, TEMPORARY, opened, place
+from .room import DAY, TEMPORARY, open_folder, place
 
 LIMIT = 500_000_000  # bytes; some thousand combinations of system and method
 MONTH = 30 * DAY
@@ -35,13 +35,13 @@ class File(NamedTuple):
 
 def contents() -> list[File]:
     """The files of the room, those used last first; OSError if there is none that may be used."""
-    with opened(place()) as room:
+    with open_folder(place()) as room:
         return sorted(_files(room), key=lambda file: file.used)
 
 
 def tidy() -> None:
     """Remove what is not used any more."""
-    with suppress(OSError), opened(place()) as room:
+    with suppress(OSError), open_folder(place()) as room:
         total = 0
         for file in sorted(_files(room), key=lambda file: file.used):
             total += file.bytes
@@ -50,20 +50,20 @@ def tidy() -> None:
                 _remove(file.name, room)
         _remove_old(UNFINISHED, room, HOUR)  # of a process that was killed
     for folder in (place().parent, place().parent / "__pycache__"):
-        with suppress(OSError), opened(folder) as before:
+        with suppress(OSError), open_folder(folder) as before:
             _remove_old(ANCIENT, before, MONTH)
 
 
 def _files(room: int) -> list[File]:
     found = []
-    for name, size, age in _listed(KEPT, room):
+    for name, size, age in _list(KEPT, room):
         match = KEPT.fullmatch(name)
         assert match is not None
         found.append(File(name, match["version"], size, age))
     return found
 
 
-def _listed(pattern: re.Pattern[str], folder: int) -> list[tuple[str, int, float]]:
+def _list(pattern: re.Pattern[str], folder: int) -> list[tuple[str, int, float]]:
     """Name, size and age of the files whose names match."""
     now, found = time.time(), []
     with os.scandir(folder) as entries:
@@ -76,7 +76,7 @@ def _listed(pattern: re.Pattern[str], folder: int) -> list[tuple[str, int, float
 
 
 def _remove_old(pattern: re.Pattern[str], folder: int, age: float) -> None:
-    for name, _, used in _listed(pattern, folder):
+    for name, _, used in _list(pattern, folder):
         if used > age:
             _remove(name, folder)
 

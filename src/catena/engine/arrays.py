@@ -26,7 +26,7 @@ LOCKED = "read-only"  # in the words of numpy for who writes into an array that 
 AnyNumbers = TypeVar("AnyNumbers", bound=np.ndarray)
 
 
-def locked(array: AnyNumbers) -> AnyNumbers:
+def lock(array: AnyNumbers) -> AnyNumbers:
     """The same numbers, but who writes into them gets a ValueError that says so (`LOCKED`)."""
     seen = array.view()
     seen.flags.writeable = False
@@ -94,9 +94,9 @@ class Arrays:
 
         def locked_at(dt: float) -> dict[str, Numbers]:
             assert timed is not None
-            return {name: locked(array) for name, array in timed(dt).items()}
+            return {name: lock(array) for name, array in timed(dt).items()}
 
-        parameters = {name: locked(array) for name, array in self.parameters.items()}
+        parameters = {name: lock(array) for name, array in self.parameters.items()}
         return Arrays(parameters, self.scratch, locked_at if timed else None)
 
     def at(self, dt: float) -> dict[str, Numbers]:

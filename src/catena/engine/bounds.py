@@ -68,12 +68,12 @@ def edge(index: int, size: int) -> int:
     return index
 
 
-def checked(part: Part, with_ground: Collection[str]) -> Part:
+def add_checks(part: Part, with_ground: Collection[str]) -> Part:
     """The same function with a check in every subscript; the last row of some arrays is number -1 (`System.with_ground`)."""
-    return replace(part, text=checked_text(part.text, with_ground))
+    return replace(part, text=add_checks_to_text(part.text, with_ground))
 
 
-def checked_text(text: str, with_ground: Collection[str] = ()) -> str:
+def add_checks_to_text(text: str, with_ground: Collection[str] = ()) -> str:
     """A text with a check in every subscript."""
     return ast.unparse(_Look(with_ground).visit(module_tree(text))) + "\n"
 

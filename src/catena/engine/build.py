@@ -19,9 +19,9 @@ from ..kernels.marks import Filling, Kernel, Parameters, Slot
 from ..methods.base import Method, Stepper
 from ..systems.base import System
 from . import bounds, cache, collector, headers, loop, member_loop, own_lines, sections
-from .arrays import Arrays, locked
+from .arrays import Arrays, lock
 from .pairing import Pairing
-from .plain_python import interpreted
+from .plain_python import interpret
 
 
 @dataclass(frozen=True)
@@ -150,28 +150,28 @@ def build(
     )  # fmt: skip
     entry = member_loop.member_loop(types, compiled=compiled, packed=stepper.packed)
     if checked:
-        entry = bounds.checked_text(entry)
+        entry = bounds.add_checks_to_text(entry)
     if compiled:
         header = headers.CPU + headers.INLINED * view.literal + headers.PACKED * stepper.packed
         text = write(header=header, entry="@_apart") + entry
         module = cache.load(text, title)
     else:
-        arrays, stepper = arrays.locked(), replace(stepper, tab=locked(stepper.tab))
+        arrays, stepper = arrays.locked(), replace(stepper, tab=lock(stepper.tab))
         text = write(header=headers.PYTHON, entry="@_fn") + entry
-        module = own_lines.interpreted_in_place(text, parts) if checked else _interpreted(text, on_lanes=last != "")
+        module = own_lines.interpret_in_place(text, parts) if checked else _interpret(text, on_lanes=last != "")
     return Program(system, view, stepper, arrays, title, method, text, module, crossing)
 
 
-def _interpreted(text: str, *, on_lanes: bool) -> ModuleType:
+def _interpret(text: str, *, on_lanes: bool) -> ModuleType:
     """A module of plain Python."""
     if on_lanes:
-        from .plain_lanes import interpreted_on_lanes
+        from .plain_lanes import interpret_on_lanes
 
-        return interpreted_on_lanes(text)
-    return interpreted(text)
+        return interpret_on_lanes(text)
+    return interpret(text)
 
 
-def compiled_function(kernel: Kernel, result: str, dimensions: Sequence[int | str], title: str) -> Callable[..., int]:
+def compile_function(kernel: Kernel, result: str, dimensions: Sequence[int | str], title: str) -> Callable[..., int]:
     """A kernel on its own, compiled for float64 arrays with these numbers of dimensions; 0 is a whole number, a text a type."""
     arguments = ", ".join(
         d if isinstance(d, str) else headers.array_type(d) if d else "types.int64" for d in dimensions

@@ -11,12 +11,12 @@ import sys
 import types
 
 from .. import disk_cache
-from ..disk_cache.forking import lock, undisturbed
+from ..disk_cache.forking import hold_forks, lock
 from ..disk_cache.tidying import tidy
 from ..log import log_message
 from ..version import __version__
 from .machine_code import MachineCode, identity_of
-from .numba_private import PREFIX, kept_by, sparing
+from .numba_private import PREFIX, keep_code, sparing
 from .sharing import without_compiling
 
 MILLISECONDS_EACH = 0.2  # to compile a character of generated text
@@ -27,7 +27,7 @@ _loaded: dict[str, types.ModuleType] = {}  # by their texts
 
 def load(text: str, title: str) -> types.ModuleType:
     """The module of a generated text, compiled now unless this machine has done so before."""
-    with _loading, undisturbed():  # another thread must not see a module that is still being made, nor fork meanwhile
+    with _loading, hold_forks():  # another thread must not see a module that is still being made, nor fork meanwhile
         if text not in _loaded:
             name = PREFIX + hashlib.sha256(f"{__version__}\n{text}".encode()).hexdigest()[:24]
             _loaded[text] = _make(name, text, title)
@@ -41,26 +41,26 @@ def _make(name: str, text: str, title: str) -> types.ModuleType:
     found = disk_cache.find("code", identity)
     if found is not None:
         program, machine = marshal.loads(found)
-        return _executed(name, program, MachineCode(machine), without_compiling())
+        return _execute(name, program, MachineCode(machine), without_compiling())
     log_message(f"compiling {title} (once for this machine, about {seconds_to_compile(text)} s)")
     file = f"<{name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # for errors that show lines
     program, code = compile(text, file, "exec"), MachineCode(None)
-    module = _executed(name, program, code, sparing(text))
+    module = _execute(name, program, code, sparing(text))
     if code.new is not None:
         disk_cache.keep("code", identity, marshal.dumps((program, code.new)))
         tidy()
     return module
 
 
-def _executed(
+def _execute(
     name: str, program: types.CodeType, code: MachineCode, spared: contextlib.AbstractContextManager[None]
 ) -> types.ModuleType:
     """The module of a program, whose functions are found by its name while it is made."""
     module = types.ModuleType(name)
     sys.modules[name] = module
     try:
-        with kept_by(code), spared:
+        with keep_code(code), spared:
             exec(program, module.__dict__)
     except BaseException:
         del sys.modules[name]

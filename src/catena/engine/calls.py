@@ -31,7 +31,7 @@ def within_their_callers(parts: Sequence[Part]) -> list[Part]:
     """The same functions; what is called at one place is marked to be made part of its caller. The last one is called from outside."""
     calls: Counter[str] = Counter()
     for part in parts:
-        calls.update(_called(part.text))
+        calls.update(_find_called(part.text))
     return [
         replace(part, mark="within") if part.mark == "fn" and calls[part.name] == 1 and part is not parts[-1] else part
         for part in parts
@@ -39,11 +39,11 @@ def within_their_callers(parts: Sequence[Part]) -> list[Part]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _called(text: str) -> tuple[str, ...]:
+def _find_called(text: str) -> tuple[str, ...]:
     return tuple(CALL.findall(text.partition("\n")[2]))
 
 
-def narrowed(parts: Sequence[Part], types: Mapping[str, str]) -> tuple[list[str], list[Part]]:
+def narrow(parts: Sequence[Part], types: Mapping[str, str]) -> tuple[list[str], list[Part]]:
     """Lines that define tuples of some arrays of `par`, whose types are given by name; and the functions, which take these.
 
     The last function, which is called from outside, takes all of `par`.

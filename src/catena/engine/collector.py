@@ -121,7 +121,7 @@ class _Collector:
             literal = _literal(fills[kernel])
             if literal is None:
                 raise _refusal(kernel, f"the size is {fills[kernel]!r}; only a number can be a size")
-            text = _unparsed(kernel, read.tree(), [ast.Return(expression_tree(literal))])
+            text = _unparse(kernel, read.tree(), [ast.Return(expression_tree(literal))])
             return self._name(kernel, stem, "fn", f"{origin}, literal", text)
         mark = mark if mark in ("apart", "inline", "within", "vector") else "fn"
         return self._name(kernel, stem, mark, origin, self._rewritten(read, fills))
@@ -237,7 +237,7 @@ class _Read:
     def with_names(self, names: Mapping[Path, str]) -> str:
         """The text of a function `_` with other names in place of those of the module."""
         tree = self.tree()
-        return _unparsed(self.function, tree, self._rewrite(tree, lambda node, path: expression_tree(names[path])))
+        return _unparse(self.function, tree, self._rewrite(tree, lambda node, path: expression_tree(names[path])))
 
     def _note(self, node: ast.AST, path: Path) -> ast.expr:
         self.references.setdefault(path, node)
@@ -248,7 +248,7 @@ class _Read:
         return [node for node in map(rewrite.visit, _body(tree)) if node is not None]
 
 
-def _unparsed(function: types.FunctionType, tree: ast.FunctionDef, body: list[ast.stmt]) -> str:
+def _unparse(function: types.FunctionType, tree: ast.FunctionDef, body: list[ast.stmt]) -> str:
     made = ast.FunctionDef("_", _arguments(function, tree), body, [], None, lineno=1)
     vars(made)["type_params"] = []  # Python 3.12 wants it
     return ast.unparse(made)

@@ -11,7 +11,7 @@ from ..arrays import Array
 from ..kernels.views import BUFFER_FULL, NOT_FINITE, OK, crossing_count
 from .arrays import LOCKED
 from .build import Program, empty_marks
-from .faults import located, out_of_bounds, written_into_parameter
+from .faults import blame_write_into_parameter, locate, out_of_bounds
 from .guarded import Guarded
 from .looks import unseen
 
@@ -135,7 +135,7 @@ class Driver:
             self._is_tried = True
             if not (self._kept_arrays.is_sound() and self._work_array.is_sound()):
                 back()
-                raise located(self, steps)
+                raise locate(self, steps)
         if chunk.status <= OK and self._is_sound(chunk):
             return chunk
         back()
@@ -244,7 +244,7 @@ class Driver:
                     self._advance_members(*arguments)
             except (ArithmeticError, ValueError) as fault:
                 if LOCKED in str(fault):
-                    raise written_into_parameter(self, fault) from fault
+                    raise blame_write_into_parameter(self, fault) from fault
                 return NOT_FINITE, 0  # Python's floats raise where compiled code goes on with inf or nan
         status, made = self._outcome[0].tolist()
         return status, made

@@ -22,10 +22,10 @@ def out_of_bounds(driver: Driver, steps: int) -> KernelError:
     """The error for the first of these steps that leaves an array, with the kernel and its line; 0 steps only record the state."""
     for power in reversed(range(steps.bit_length())):
         fault_in(driver, 2**power)
-    return located(driver, min(steps, 1))
+    return locate(driver, min(steps, 1))
 
 
-def located(driver: Driver, steps: int) -> KernelError:
+def locate(driver: Driver, steps: int) -> KernelError:
     """The error for the first of these steps that leaves an array in plain Python; 0 steps only record the state."""
     program = driver.program
     checked = build(program.system, program.method, crossing=program.crossing, compiled=False, checked=True)
@@ -47,7 +47,7 @@ def located(driver: Driver, steps: int) -> KernelError:
     )  # fmt: skip
 
 
-def written_into_parameter(driver: Driver, fault: Exception) -> KernelError:
+def blame_write_into_parameter(driver: Driver, fault: Exception) -> KernelError:
     """The error for a kernel that writes into a parameter, which all drivers, threads and members share."""
     place = traceback.extract_tb(fault.__traceback__)[-1]
     return KernelError(

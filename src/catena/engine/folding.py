@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.views import NOT_FINITE, OK
-from .build import compiled_function
+from .build import compile_function
 from .headers import array_type
 from .looks import HIGHEST, LOWEST, STEPS, TOTAL
 
@@ -23,7 +23,7 @@ def first_settled(samples: int) -> int:
     return -(-samples // EQUILIBRATION)
 
 
-def settled_edges(samples: int) -> NDArray[np.int64]:
+def settle_edges(samples: int) -> NDArray[np.int64]:
     """Numbers of the samples between which lie: what is left out, the first half of the rest, the second half."""
     first = first_settled(samples)
     return np.array([0, first, first + (samples - first) // 2, samples], dtype=np.int64)
@@ -104,26 +104,26 @@ def conclude_members(samples, public, start, status, worst, scale, sums, looks, 
 
 
 @cache
-def compiled_conclude_members() -> Callable[..., object]:
+def compile_conclude_members() -> Callable[..., object]:
     """`conclude_members` for the processor, which holds no lock of the interpreter."""
     types = (0, 0, 2, array_type(1, "int64"), 2, 2, 3, 3, 2, 2, 2)
-    return compiled_function(conclude_members, "types.void", types, "what the audits of members conclude")
+    return compile_function(conclude_members, "types.void", types, "what the audits of members conclude")
 
 
 @cache
-def compiled_fold_members() -> Callable[..., object]:
+def compile_fold_members() -> Callable[..., object]:
     """`fold_members` for the processor, which holds no lock of the interpreter; edges are float64, too."""
     types = (3, 0, 0, 2, 1, 2, 3, 1, 3, array_type(1, "int64"))
-    return compiled_function(fold_members, "types.void", types, "sums of the audits of members")
+    return compile_function(fold_members, "types.void", types, "sums of the audits of members")
 
 
 @cache
-def compiled_fold() -> Callable[..., object]:
+def compile_fold() -> Callable[..., object]:
     """`fold` for the processor; edges are float64, too."""
-    return compiled_function(fold, "types.void", (2, 0, 0, 1, 1, 1, 2), "sums of an audit")
+    return compile_function(fold, "types.void", (2, 0, 0, 1, 1, 1, 2), "sums of an audit")
 
 
 @cache
-def compiled_fold_accounts() -> Callable[..., object]:
+def compile_fold_accounts() -> Callable[..., object]:
     """`fold_accounts` for the processor; edges are float64, too."""
-    return compiled_function(fold_accounts, "types.void", (2, 0, 0, 1, 2), "sums of what a method adds up")
+    return compile_function(fold_accounts, "types.void", (2, 0, 0, 1, 2), "sums of what a method adds up")

@@ -47,7 +47,7 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, kind, kind.made_of)
 
 
-def _made(count: int, result: Callable[..., Type], emit: Callable[..., Value]) -> object:
+def _make(count: int, result: Callable[..., Type], emit: Callable[..., Value]) -> object:
     """An intrinsic of so many arguments; emit(builder, context, types, values) writes its instructions."""
 
     def typed(kinds: Sequence[Type]) -> tuple[Signature, Callable[..., Value]]:
@@ -141,26 +141,26 @@ def _of(
 ) -> dict[Callable[..., object], object]:
     """What brings vectors of this kind and takes them away."""
     return {
-        load: _made(2, lambda *_: kind, partial(_load, kind)),
-        store: _made(3, lambda *_: types.void, partial(_store, kind)),
-        same: _made(1, lambda *_: kind, partial(_same, kind)),
-        parts: _made(1, lambda *_: types.UniTuple(types.float64, kind.count), partial(_parts, kind)),
+        load: _make(2, lambda *_: kind, partial(_load, kind)),
+        store: _make(3, lambda *_: types.void, partial(_store, kind)),
+        same: _make(1, lambda *_: kind, partial(_same, kind)),
+        parts: _make(1, lambda *_: types.UniTuple(types.float64, kind.count), partial(_parts, kind)),
     }
 
 
 VECTORS: dict[Callable[..., object], object] = {
     **_of(four, fours.load_four, fours.store_four, fours.same_four, fours.parts_of_four),
-    fours.load_same: _made(2, lambda *_: four, _load_same),
-    fours.join_four: _made(4, lambda *_: four, _join),
-    fours.add_four: _made(2, lambda *_: four, _operation("fadd")),
-    fours.subtract_four: _made(2, lambda *_: four, _operation("fsub")),
-    fours.multiply_four: _made(2, lambda *_: four, _operation("fmul")),
-    fours.fuse_four: _made(3, lambda *_: four, _fuse),
+    fours.load_same: _make(2, lambda *_: four, _load_same),
+    fours.join_four: _make(4, lambda *_: four, _join),
+    fours.add_four: _make(2, lambda *_: four, _operation("fadd")),
+    fours.subtract_four: _make(2, lambda *_: four, _operation("fsub")),
+    fours.multiply_four: _make(2, lambda *_: four, _operation("fmul")),
+    fours.fuse_four: _make(3, lambda *_: four, _fuse),
     **_of(eight, eights.load_eight, eights.store_eight, eights.same_eight, eights.parts_of_eight),
-    eights.add_eight: _made(2, lambda *_: eight, _operation("fadd")),
-    eights.multiply_eight: _made(2, lambda *_: eight, _operation("fmul")),
-    eights.square_eight: _made(1, lambda *_: eight, _square),
-    eights.larger_eight: _made(2, lambda *_: eight, _larger),
+    eights.add_eight: _make(2, lambda *_: eight, _operation("fadd")),
+    eights.multiply_eight: _make(2, lambda *_: eight, _operation("fmul")),
+    eights.square_eight: _make(1, lambda *_: eight, _square),
+    eights.larger_eight: _make(2, lambda *_: eight, _larger),
 }
 NAMES = {function.__name__: made for function, made in VECTORS.items()}
 

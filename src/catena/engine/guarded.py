@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..arrays import Array
-from ..methods.base import LINE, begun_at_a_line
+from ..methods.base import LINE, zeros_at_a_line
 
 GUARD = float.fromhex("0x1.5afe5afe5afep-900")  # no step computes it
 UNTOUCHED = np.full(2 * LINE, GUARD).tobytes()
@@ -32,7 +32,7 @@ class Guarded:
     def __init__(self, *arrays: Array | int) -> None:
         shapes = [(array,) if isinstance(array, int) else array.shape for array in arrays]
         ends = [(-(-math.prod(shape) // LINE) + 1) * LINE for shape in shapes]
-        self.memory = begun_at_a_line(sum(ends))
+        self.memory = zeros_at_a_line(sum(ends))
         self.arrays: list[Array] = []
         self._guards: list[Array] = []
         first = 0

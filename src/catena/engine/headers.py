@@ -27,17 +27,17 @@ def _chosen(condition, a, b):
 # and spares the reference counting of slices; callees without wrappers compile faster.
 CPU = f"""\
 import math
-from catena.engine.sharing import namedtuple, shared
+from catena.engine.sharing import namedtuple, share
 from numba import njit, types, version_info
 _known = version_info[:2] == {KNOWN}
 _strict = dict({STRICT}, _nrt=False) if _known else dict({STRICT})
 _inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_fn = _apart = shared(njit(**_strict, **_inner), "fn")
-_inline = shared(njit(inline="always", **_strict, **_inner), "inline")
+_fn = _apart = share(njit(**_strict, **_inner), "fn")
+_inline = share(njit(inline="always", **_strict, **_inner), "inline")
 {CHOOSING}"""
 # A call hands over every array in seven parts: in the loops of a small system that costs more than the arithmetic.
 INLINED = """\
-_fn = shared(njit(forceinline=True, **_strict, **_inner), "within")
+_fn = share(njit(forceinline=True, **_strict, **_inner), "within")
 """
 PYTHON = """\
 import math
@@ -58,8 +58,8 @@ _apart = _inline = _fn
 LANES = {
     CPU: """\
 from numba.extending import intrinsic
-intrinsic = shared(intrinsic, "intrinsic")
-_within = shared(njit(forceinline=True, **_strict, **_inner), "within")
+intrinsic = share(intrinsic, "intrinsic")
+_within = share(njit(forceinline=True, **_strict, **_inner), "within")
 @intrinsic
 def _multiply_add(context, a, b, c):
     def emit(context, builder, signature, numbers):
@@ -120,7 +120,7 @@ def _counted(index):
 FOURS = {
     CPU: """\
 from catena.engine.fours import on_vectors
-_vector = shared(on_vectors, "vector")
+_vector = share(on_vectors, "vector")
 """,
     PYTHON: "_vector = _fn\n",
     CUDA: "_vector = _fn\n",
@@ -130,7 +130,7 @@ _vector = shared(on_vectors, "vector")
 WIDE = {
     CPU: """\
 from numba.extending import intrinsic
-intrinsic = shared(intrinsic, "intrinsic")
+intrinsic = share(intrinsic, "intrinsic")
 @intrinsic
 def _wide_product(context, a, b):
     def emit(context, builder, signature, numbers):
@@ -204,11 +204,11 @@ def module_text(
 
     last : what ends the header, after all that the functions turn out to need
     """
-    return _written(title, tuple(parts), tuple(par), header, entry, last, checked, tuple(with_ground))
+    return _write(title, tuple(parts), tuple(par), header, entry, last, checked, tuple(with_ground))
 
 
 @functools.lru_cache(maxsize=32)  # short runs of the same system would spend their time on this
-def _written(
+def _write(
     title: str,
     parts: tuple[Part, ...],
     par: tuple[ArrayType, ...],
@@ -222,12 +222,12 @@ def _written(
         base = next(base for base in CHECKS if header.startswith(base))
         # what is checked is compiled apart: all in one function takes minutes
         header = base + CHECKS[base] + header.removeprefix(base).replace(INLINED, "")
-        parts = tuple(bounds.checked(part, with_ground) for part in parts)
+        parts = tuple(bounds.add_checks(part, with_ground) for part in parts)
     fewer: list[str] = []
     if header.startswith(CPU) and not checked:
         types = {name: f"{dtype} {dimensions}" for name, dimensions, dtype in par}
         # straight-line code that is packed takes twice the time to compile if all of it is one function
-        fewer, arranged = calls.narrowed(parts if PACKED in header else calls.within_their_callers(parts), types)
+        fewer, arranged = calls.narrow(parts if PACKED in header else calls.within_their_callers(parts), types)
         parts = tuple(arranged)
     if any(part.mark in ("within", "table") or "_multiply_add(" in part.text for part in parts):
         header += next(more for base, more in LANES.items() if header.startswith(base))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ..disk_cache import remembered
+from ..disk_cache import remember
 from ..kernels.marks import Kernel
 from ..methods.base import Method
 from ..systems.base import System
@@ -69,7 +69,7 @@ def parts_digest(parts: Sequence[Part]) -> str:
                 known[part.name] = _sha256(part.text.removeprefix(part.name))
         return known[parts[-1].name]
 
-    return remembered("\n".join(part.text for part in parts), made)  # a tenth of a second, for long texts
+    return remember("\n".join(part.text for part in parts), made)  # a tenth of a second, for long texts
 
 
 def formula_digest(function: Callable[..., object]) -> str:

@@ -33,8 +33,8 @@ BRANCHES = (ast.If, ast.IfExp, ast.While)
 # All becomes part of the entry: a call would need what the stack holds in memory.
 COMPILED = """\
 from catena.engine import lane_types as _lane_types
-_fn = _apart = _inline = _within = _vector = shared(njit(forceinline=True, **_strict, **_inner), "within")
-_by_lane = shared(_lane_types.by_lane, "by lane")
+_fn = _apart = _inline = _within = _vector = share(njit(forceinline=True, **_strict, **_inner), "within")
+_by_lane = share(_lane_types.by_lane, "by lane")
 _multiply_add, _holds, _chosen = _lane_types.multiply_add, _lane_types.holds, _lane_types.chosen
 _side_by_side, _room = _lane_types.side_by_side({lanes}), _lane_types.room({lanes})
 """

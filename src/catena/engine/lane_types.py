@@ -118,7 +118,7 @@ def _operation(
         lower_builtin(operation, *[Lanes] * count)(lower)
 
 
-def _called(name: str) -> Callable[..., Value]:
+def _make_call(name: str) -> Callable[..., Value]:
     """An operation that LLVM has as a function, exact or correctly rounded."""
 
     def emit(builder: IRBuilder, *values: Value) -> Value:
@@ -131,11 +131,11 @@ def _called(name: str) -> Callable[..., Value]:
     return emit
 
 
-def _compared(sign: str) -> Callable[..., Value]:
+def _make_comparison(sign: str) -> Callable[..., Value]:
     return lambda builder, a, b: builder.fcmp_ordered(sign, a, b)
 
 
-def _chosen(sign: str) -> Callable[..., Value]:
+def _make_choice(sign: str) -> Callable[..., Value]:
     """`max` and `min` as Python has them: a later one if it is larger, else the earlier one, also beside nan."""
 
     def emit(builder: IRBuilder, *values: Value) -> Value:
@@ -159,15 +159,15 @@ for _way, _sign in (
     (operator.ge, ">="),
     (operator.eq, "=="),
 ):
-    _operation(_way, _compared(_sign), 2, result=Truths)
+    _operation(_way, _make_comparison(_sign), 2, result=Truths)
 _operation(operator.ne, lambda builder, a, b: builder.fcmp_unordered("!=", a, b), 2, result=Truths)
-_operation(max, _chosen(">"), *range(2, 9))
-_operation(min, _chosen("<"), *range(2, 9))
-_operation(math.copysign, _called("copysign"), 2)
+_operation(max, _make_choice(">"), *range(2, 9))
+_operation(min, _make_choice("<"), *range(2, 9))
+_operation(math.copysign, _make_call("copysign"), 2)
 _operation(operator.neg, lambda builder, a: builder.fneg(a), 1)
-_operation(abs, _called("fabs"), 1)
-_operation(math.fabs, _called("fabs"), 1)
-_operation(math.sqrt, _called("sqrt"), 1)
+_operation(abs, _make_call("fabs"), 1)
+_operation(math.fabs, _make_call("fabs"), 1)
+_operation(math.sqrt, _make_call("sqrt"), 1)
 
 
 @infer_global(operator.pow)
@@ -200,7 +200,7 @@ def multiply_add(typingctx: Context, a: Type, b: Type, c: Type) -> tuple[Signatu
 
     def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
         same = [context.cast(builder, v, t, kind) for v, t in zip(values, of.args, strict=True)]
-        return _called("fma")(builder, *same) if isinstance(kind, Lanes) else builder.fma(*same)
+        return _make_call("fma")(builder, *same) if isinstance(kind, Lanes) else builder.fma(*same)
 
     return kind(a, b, c), emit
 

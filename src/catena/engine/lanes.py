@@ -23,7 +23,7 @@ from .arrays import Arrays
 from .block import MemberBlock, Members
 from .build import Program, program_parts
 from .pairing import Pairing
-from .plain_lanes import interpreted_on_lanes
+from .plain_lanes import interpret_on_lanes
 
 LANES = 16  # as `lane_types` has them, which imports numba
 DO = 'use layout="members"'
@@ -62,7 +62,7 @@ def require_lanes(pairing: Pairing | Program) -> None:
             raise refuse(system, method, f"its scratch par.{name} has no numbers of members")
 
 
-def varied_in(program: Program, members: Members) -> frozenset[str]:
+def find_varied(program: Program, members: Members) -> frozenset[str]:
     """Names of what members have of their own; CapabilityError if it cannot stand in lanes."""
     names = {name for name in program.arrays.parameters if len(members.par[name]) > 1}
     for name in names:
@@ -85,7 +85,7 @@ def build(program: Program, varied: frozenset[str] = frozenset(), *, compiled: b
         f"{system.kind} x {method.program} on lanes", parts, arrays.types, entry, compiled=compiled, lanes=LANES
     )
     if not compiled:
-        return LaneProgram(interpreted_on_lanes(text), varied)
+        return LaneProgram(interpret_on_lanes(text), varied)
     from numba.core.errors import NumbaError
 
     try:

@@ -68,7 +68,7 @@ def unseen(invariants: int) -> Array:
     return looks
 
 
-def seen_deviation(worst: Array, start: Array, looks: Array) -> Array:
+def find_deviation(worst: Array, start: Array, looks: Array) -> Array:
     """Largest deviation from the start (..., k): that of the samples, or one seen between them in looks (..., 6, k)."""
     with np.errstate(over="ignore", invalid="ignore"):  # a start without an energy
         above, below = looks[..., HIGHEST, :] - start, start - looks[..., LOWEST, :]

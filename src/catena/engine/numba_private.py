@@ -173,7 +173,7 @@ class Keeper(Protocol):
 
 
 @contextlib.contextmanager
-def kept_by(code: Keeper) -> Iterator[None]:
+def keep_code(code: Keeper) -> Iterator[None]:
     """Let the entry of the generated module that is made meanwhile keep its code there."""
     from numba.core.dispatcher import Dispatcher
 

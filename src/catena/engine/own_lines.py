@@ -11,19 +11,19 @@ from .collector import Part, source_of
 from .trees import module_tree
 
 
-def interpreted_in_place(text: str, parts: Sequence[Part]) -> types.ModuleType:
+def interpret_in_place(text: str, parts: Sequence[Part]) -> types.ModuleType:
     """A generated text as a module of plain Python functions, each with the file and the lines of its kernel."""
     made = types.ModuleType("catena_interpreted")
     kernels = {part.name: part.kernel for part in parts} | {"advance": parts[-1].kernel}
     for node in module_tree(text).body:
         filename = "<interpreted>"
         if isinstance(node, ast.FunctionDef) and (kernel := kernels.get(node.name)) is not None:
-            filename = _moved(node, kernel)
+            filename = _move(node, kernel)
         exec(compile(ast.Module([node], []), filename, "exec"), made.__dict__)
     return made
 
 
-def _moved(function: ast.FunctionDef, kernel: Kernel) -> str:
+def _move(function: ast.FunctionDef, kernel: Kernel) -> str:
     """Give a function the lines of its kernel; returns the file."""
     filename, first, body = source_of(kernel)
     _set_line(function, first)

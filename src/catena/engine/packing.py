@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import Array
 from ..kernels.declarations import Begin
 from ..kernels.marks import Kernel
-from .build import compiled_function
+from .build import compile_function
 
 Made = TypeVar("Made")
 MANY = 2**21  # numbers; fewer are packed in a moment, and nothing has to be compiled for them
@@ -25,7 +25,7 @@ def pack_many(begin: Begin, fields: Mapping[str, Array], *, compiled: bool = Tru
     arrays, constants = [np.ascontiguousarray(array) for array in fields.values()], begin.constants()
     made = np.empty((len(arrays[0]), begin.size))
     dimensions = *(array.ndim for array in arrays), *(one.ndim for one in constants)
-    pack = _compiled(begin.many, dimensions) if compiled else begin.many
+    pack = _compile(begin.many, dimensions) if compiled else begin.many
     _by_threads(len(made), lambda part: pack(*(array[part] for array in arrays), *constants, made[part]))
     return made
 
@@ -56,5 +56,5 @@ def cores() -> int:
 
 
 @cache
-def _compiled(kernel: Kernel, dimensions: tuple[int, ...]) -> Callable[..., object]:
-    return compiled_function(kernel, "types.void", (*dimensions, 2), "starts of many members")
+def _compile(kernel: Kernel, dimensions: tuple[int, ...]) -> Callable[..., object]:
+    return compile_function(kernel, "types.void", (*dimensions, 2), "starts of many members")

@@ -18,12 +18,12 @@ from ..errors import CapabilityError
 from ..kernels import views
 from ..kernels.declarations import Field, cut
 from ..kernels.views import View
-from ..methods.base import Method, Stepper, registered
+from ..methods.base import Method, Stepper, all_methods
 from ..systems.base import System
 from . import collector, headers
 from .arrays import Arrays
-from .plain_python import interpreted
-from .promises import Promises, promised_on
+from .plain_python import interpret
+from .promises import Promises, promises_on
 
 
 class Pairing:
@@ -58,7 +58,7 @@ class Pairing:
     @cached_property
     def promises(self) -> Promises:
         """What the method promises for this system: the one answer for tables, cases, stores, audits and documentation."""
-        return promised_on(self.view, self.method, self.system.invariants)
+        return promises_on(self.view, self.method, self.system.invariants)
 
     @property
     def recorded(self) -> tuple[Field, ...]:
@@ -83,7 +83,7 @@ def _choose_view(system: System, method: Method) -> tuple[View, Stepper]:
         if view is None:
             continue
         try:
-            return view, _fitted(system, method, view)
+            return view, _fit(system, method, view)
         except CapabilityError as reason:
             reasons.append(reason)
     messages = [reason.wrong for reason in reasons] + [why for name in method.needs if (why := system.lacks(name))]
@@ -92,7 +92,7 @@ def _choose_view(system: System, method: Method) -> tuple[View, Stepper]:
         + (
             "; ".join(dict.fromkeys(messages))
             or method.asks_for
-            or f"it needs {_needed(method.needs)}, which this system does not offer"
+            or f"it needs {_word_needs(method.needs)}, which this system does not offer"
         ),
         do=_instead(system, method, reasons),
     )
@@ -104,12 +104,12 @@ IN_WORDS = {
 }  # fmt: skip
 
 
-def _needed(names: Sequence[str]) -> str:
+def _word_needs(names: Sequence[str]) -> str:
     """What views of these names are, as a user would say it."""
     return " or ".join(dict.fromkeys(IN_WORDS.get(name, f"the view {name}") for name in names))
 
 
-def _fitted(system: System, method: Method, view: View) -> Stepper:
+def _fit(system: System, method: Method, view: View) -> Stepper:
     """The step of the method on a view, with kernels that are written from its field, if any."""
     stepper = method.stepper(view)
     if stepper.recorded is None:
@@ -121,7 +121,7 @@ def _fitted(system: System, method: Method, view: View) -> Stepper:
     key = (method, text, whole)
     if key not in _recorded:
         _recorded[key] = stepper.recorded(
-            stepper, lambda module: interpreted(text, module).advance, arrays.together, view.dimension
+            stepper, lambda module: interpret(text, module).advance, arrays.together, view.dimension
         )
     return _recorded[key]
 
@@ -145,7 +145,7 @@ def can_treat(system: System, method: Method) -> bool:
         try:
             view = system.view(name)
             if view is not None:
-                _fitted(system, method, view)
+                _fit(system, method, view)
                 return True
         except CapabilityError:
             continue
@@ -154,4 +154,4 @@ def can_treat(system: System, method: Method) -> bool:
 
 def methods_for(system: System) -> list[str]:
     """Names of the methods that can treat a system, with some of their parameters at least."""
-    return [kind.name for kind in registered() if any(can_treat(system, method) for method in kind.examples())]
+    return [kind.name for kind in all_methods() if any(can_treat(system, method) for method in kind.examples())]

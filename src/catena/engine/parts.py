@@ -23,7 +23,7 @@ from .build import Program
 from .driver import Driver
 from .looks import look_after
 from .pairing import Pairing
-from .plain_python import interpreted
+from .plain_python import interpret
 
 
 def sweep_between(z, push, glide, par, begin, end):
@@ -52,7 +52,7 @@ class PartedDriver(Driver):
         parts = program.view.parts
         edges = np.arange(min(threads, parts) + 1) * parts // min(threads, parts)
         self._between = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-        module, arrays = _loaded(program, compiled=compiled)
+        module, arrays = _load(program, compiled=compiled)
         # parameters are shared; each thread has its own scratch
         self._sweep = module.advance
         self._own: list[Parameters] = [module.Parameters(**arrays.fresh(dt)) for _ in self._between]
@@ -115,14 +115,14 @@ def require_parts(of: Program | Pairing, *, watched: bool) -> None:
         )  # fmt: skip
 
 
-def _loaded(program: Program, *, compiled: bool) -> tuple[ModuleType, Arrays]:
+def _load(program: Program, *, compiled: bool) -> tuple[ModuleType, Arrays]:
     """The module of `sweep_between`, and the arrays that it needs."""
     view, stepper = program.view, program.stepper
     parts = collector.collect(instead(stepper.kernel, sweep_between), dict(view.fills))
     arrays = Arrays.of(program.system, view, stepper).used_by(parts)
     kind = f"{program.system.kind} x {program.method.program}, parts of a sweep"
     if not compiled:
-        return interpreted(_text(kind, parts, arrays, headers.PYTHON, "@_fn")), arrays.locked()
+        return interpret(_text(kind, parts, arrays, headers.PYTHON, "@_fn")), arrays.locked()
     number, index = "types.float64", "types.int64"
     entry = headers.cpu_function(
         "types.int64", [headers.array_type(1), number, number, headers.parameters_type(arrays.types), index, index]

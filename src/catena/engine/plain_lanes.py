@@ -101,9 +101,9 @@ class LaneArray:
         self._numbers[place] = value
 
 
-def interpreted_on_lanes(text: str) -> ModuleType:
+def interpret_on_lanes(text: str) -> ModuleType:
     """A generated text on lanes as a module of plain Python functions."""
-    module = plain_python.interpreted(text)
+    module = plain_python.interpret(text)
     module.__dict__["math"] = lane_math
     quick = {name: by_lane(function) for name, function in plain_python.quick.items()}
     module.__dict__.update({name: function for name, function in quick.items() if name in module.__dict__})

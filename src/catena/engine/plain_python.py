@@ -17,7 +17,7 @@ MathModule: TypeAlias = types.ModuleType | types.SimpleNamespace  # its function
 quick: dict[str, Callable[..., float]] = {}
 
 
-def interpreted(text: str, math_module: MathModule = math) -> types.ModuleType:
+def interpret(text: str, math_module: MathModule = math) -> types.ModuleType:
     """A generated text as a module of plain Python functions, with another `math` if wanted."""
     module = types.ModuleType("catena_interpreted")
     exec(_bytecode(text), module.__dict__)

@@ -52,7 +52,7 @@ class Promises:
         }
 
 
-def promised_on(view: View, method: Method, invariants: Iterable[Invariant]) -> Promises:
+def promises_on(view: View, method: Method, invariants: Iterable[Invariant]) -> Promises:
     """What this method promises with a view of a system that has these invariants; asked as `Pairing.promises`."""
     traits = _in_view(method.traits_on(view), view)
     kept = {}

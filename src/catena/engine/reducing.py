@@ -13,7 +13,7 @@ from . import bounds, cache, collector, headers
 from .arrays import Arrays
 from .headers import array_type, cpu_function
 from .member_loop import of_member
-from .plain_python import interpreted
+from .plain_python import interpret
 
 ENTRY = "reduce_members"
 
@@ -91,8 +91,8 @@ class Reducer:
         header = headers.CPU if compiled else headers.PYTHON
         text = headers.module_text(title, parts, arrays.types, header=header, entry="@_fn", checked=checked)
         entry = _entry(arrays, compiled=compiled)
-        text += bounds.checked_text(entry) if checked else entry
-        module = cache.load(text, title) if compiled else interpreted(text)
+        text += bounds.add_checks_to_text(entry) if checked else entry
+        module = cache.load(text, title) if compiled else interpret(text)
         self._run = getattr(module, ENTRY)
 
     def __call__(

@@ -37,13 +37,13 @@ def namedtuple(name: str, fields: tuple[str, ...]) -> type:
     return _tuples[name, fields]
 
 
-def shared(decorate: Decorator, how: str) -> Decorator:
+def share(decorate: Decorator, how: str) -> Decorator:
     """`decorate`, but a function that was met before is what it became then; `how` tells one decoration from another."""
 
     def found(function: FunctionType) -> object:
         if _code_is_there:
             return function
-        meant = _meant_by(function)
+        meant = _read_globals(function)
         if meant is None:
             return decorate(function)
         key = how, function.__name__, function.__defaults__, _operations(function.__code__), *map(_meaning, meant)
@@ -65,7 +65,7 @@ def without_compiling() -> Iterator[None]:
         _code_is_there = False
 
 
-def _meant_by(function: FunctionType) -> list[object] | None:
+def _read_globals(function: FunctionType) -> list[object] | None:
     """The globals that a function reads; None if one is not there yet, so that nobody knows what it will be."""
     steps = dis.get_instructions(function.__code__)
     names = sorted({step.argval for step in steps if step.opname == "LOAD_GLOBAL"})

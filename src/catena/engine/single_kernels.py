@@ -14,7 +14,7 @@ from ..methods.base import Stepper
 from ..systems.base import System
 from . import bounds, cache, collector, headers
 from .arrays import Arrays
-from .plain_python import interpreted
+from .plain_python import interpret
 
 PAR = -1  # among the dimensions of arguments: where `par` stands
 
@@ -56,7 +56,7 @@ class SingleKernels:
             module = cache.load(text, title)
         else:
             text = headers.module_text(title, parts, used.types, header=headers.PYTHON, entry="@_fn")
-            module = interpreted(text)
+            module = interpret(text)
         par = module.Parameters(**{name: self.arrays[name] for name in used.together})
         return partial(_with_par, module.advance, par, list(dimensions).index(PAR))
 

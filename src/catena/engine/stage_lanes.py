@@ -41,7 +41,7 @@ COMPILED = """\
 from catena.engine import lane_types as _lane_types
 _multiply_add, _holds, _chosen = _lane_types.multiply_add, _lane_types.holds, _lane_types.chosen
 _side_by_side = _lane_types.side_by_side({lanes})
-@shared(njit(forceinline=True, **_strict, **_inner), "within")
+@share(njit(forceinline=True, **_strict, **_inner), "within")
 """
 PLAIN = """\
 from catena.engine.plain_lanes import largest as max, smallest as min
@@ -115,7 +115,7 @@ class _Values:
                     for target in statement.targets:
                         self._assign(target, statement.value)
                 case ast.AugAssign():
-                    self._keep(statement.target, self._operated(statement.op, statement.target, statement.value))
+                    self._keep(statement.target, self._operate(statement.op, statement.target, statement.value))
                 case ast.Return():
                     self.returned |= self.of(statement.value)
                 case ast.If() | ast.While():
@@ -139,14 +139,14 @@ class _Values:
             case ast.Name():
                 return self.kinds.get(value.id, NUMBERS)
             case ast.Attribute():
-                return self._looked_up(self.of(value.value), value.attr)
+                return self._look_up(self.of(value.value), value.attr)
             case ast.Subscript():
                 self._plain(value.slice)
                 return self.of(value.value)
             case ast.Tuple():
                 return NUMBERS.union(*map(self.of, value.elts))
             case ast.BinOp():
-                return self._operated(value.op, value.left, value.right)
+                return self._operate(value.op, value.left, value.right)
             case ast.UnaryOp():
                 return self.of(value.operand) if isinstance(value.op, ast.USub) else self._plain(value.operand)
             case ast.Compare() if len(value.ops) == 1:
@@ -155,7 +155,7 @@ class _Values:
                 self._plain(value.test)
                 return self.of(value.body) | self.of(value.orelse)
             case ast.Call():
-                return self._called(value)
+                return self._call(value)
         return self._plain(*ast.iter_child_nodes(value))
 
     def _plain(self, *values: ast.AST) -> Kind:
@@ -164,17 +164,17 @@ class _Values:
             raise _Apart
         return NUMBERS
 
-    def _looked_up(self, kind: Kind, name: str) -> Kind:
+    def _look_up(self, kind: Kind, name: str) -> Kind:
         return LANES if name != "shape" and (kind == LANES or name in kind) else NUMBERS
 
-    def _operated(self, operation: ast.operator, left: ast.expr, right: ast.expr) -> Kind:
+    def _operate(self, operation: ast.operator, left: ast.expr, right: ast.expr) -> Kind:
         if isinstance(operation, ARITHMETIC):
             return self.of(left) | self.of(right)
         if isinstance(operation, ast.Pow) and isinstance(right, ast.Constant) and type(right.value) is int:
             return self.of(left) if right.value in POWERS else self._plain(left)
         return self._plain(left, right)
 
-    def _called(self, call: ast.Call) -> Kind:
+    def _call(self, call: ast.Call) -> Kind:
         function = call.func
         if isinstance(function, ast.Attribute):  # of `math`
             exact = function.attr in OF_LANES_IN_MATH

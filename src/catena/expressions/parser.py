@@ -424,13 +424,13 @@ class _Parser:
             advice = f"declare {word} as a parameter, or write exp(1) if you mean the number 2.718..."
         else:
             known = sorted(self.names)[:MOST_COMPARED]
-            advice = f"use one of: {_short(' '.join(_gathered(self.names)), SHOWN)}{nearest(word, known)}"
+            advice = f"use one of: {_short(' '.join(_gather(self.names)), SHOWN)}{nearest(word, known)}"
             if not self.names <= {"t"} and not any("[" in name for name in known):  # nobody declares what a state has
                 advice += "; others are declared: numbers in parameters, coordinates of a Hamiltonian in q and p"
         self.refuse(f"uses the unknown name {word}", token.column, advice)
 
 
-def _gathered(names: Iterable[str]) -> list[str]:
+def _gather(names: Iterable[str]) -> list[str]:
     """The names in order, components of an array as one: q[0..2], not q[0] q[1] q[2]."""
     last: dict[tuple[str, int], list[int]] = {}
     gathered = []

@@ -138,7 +138,7 @@ def to_text(expression: sympy.Expr, names: Collection[str]) -> str:
         raise InputError(f"a sympy expression was expected, not {kind}", do="give text or a scalar sympy expression")
 
     def spell(part: sympy.Basic, arguments: list[_Spelled]) -> _Spelled:
-        spelled = _spelled(sympy, part, arguments, names)
+        spelled = _spell(sympy, part, arguments, names)
         if len(spelled.text) > LONGEST_SUM:
             raise InputError(
                 f"the sympy expression is longer than {LONGEST_SUM} characters when written out",
@@ -159,7 +159,7 @@ class _Spelled(NamedTuple):
         return self.text if self.level >= level else f"({self.text})"
 
 
-def _spelled(sympy: ModuleType, part: sympy.Basic, arguments: list[_Spelled], names: Collection[str]) -> _Spelled:
+def _spell(sympy: ModuleType, part: sympy.Basic, arguments: list[_Spelled], names: Collection[str]) -> _Spelled:
     if part.is_Symbol:
         if part.name not in names:
             close = nearest(part.name, sorted(names)[:1000])

@@ -52,13 +52,13 @@ class Constants:
         return others[0] if len(others) == 1 else self.add(Node("product", tuple(others)))
 
     def describe(self) -> list[Operation]:
-        """The operations as JSON, for `evaluated`."""
+        """The operations as JSON, for `evaluate`."""
         return [
             (n.operation, n.arguments, str(n.value) if isinstance(n.value, Fraction) else n.value) for n in self.nodes
         ]
 
 
-def evaluated(described: Sequence[Operation], parameters: Mapping[str, float]) -> list[float]:
+def evaluate(described: Sequence[Operation], parameters: Mapping[str, float]) -> list[float]:
     """The values of constants.
 
     Raises
@@ -266,9 +266,9 @@ def _shape(
         add(Node("product", tuple(factors)))
     rows: list[tuple[int, ...]] = list(zip(*kept, strict=True)) if kept else [()] * len(variables)
     same = {name: column[0] for column, name in names.items() if len(set(column)) == 1}
-    return Shape(Tree(tuple(_ordered(nodes, factors)), "", what), variables, rows, same)
+    return Shape(Tree(tuple(_order(nodes, factors)), "", what), variables, rows, same)
 
 
-def _ordered(nodes: list[Node], factors: list[int]) -> list[Node]:
+def _order(nodes: list[Node], factors: list[int]) -> list[Node]:
     """The nodes with the whole last: a single factor may stand before others that it does not need."""
     return nodes if len(factors) > 1 else nodes[: factors[0] + 1]

@@ -35,7 +35,7 @@ def first_undefined(tree: Tree, values: Mapping[str, float]) -> str:
             value = math.nan
         if not math.isfinite(value):
             used = ", ".join(sorted(names[-1])) or "no name"
-            return f"{_worded(node, arguments)} (in {used}, column {node.column + 1} of the text)"
+            return f"{_word(node, arguments)} (in {used}, column {node.column + 1} of the text)"
         done.append(value)
     return ""
 
@@ -121,7 +121,7 @@ def _value(node: Node, arguments: list[float], values: Mapping[str, float]) -> f
             return float(function(*arguments))
 
 
-def _worded(node: Node, arguments: list[float]) -> str:
+def _word(node: Node, arguments: list[float]) -> str:
     shown = [f"{argument:g}" for argument in arguments]
     match node.operation:
         case "reciprocal" | "quotient":

@@ -35,8 +35,8 @@ def pair_sum(a, b):
     """a + b of pairs, relative error below 2^-103 [Joldes, Muller & Popescu 2017]."""
     high, low = two_sum(a[0], b[0])
     rest, least = two_sum(a[1], b[1])
-    high, low = _renormalised(high, low + rest)
-    return _renormalised(high, low + least)
+    high, low = _renormalise(high, low + rest)
+    return _renormalise(high, low + least)
 
 
 def pair_difference(a, b):
@@ -59,7 +59,7 @@ def pair_quotient(a, b):
     second = rest[0] / b[0]
     rest = pair_difference(rest, pair_product(b, (second, 0.0)))
     high, low = two_sum(first, second)
-    return _renormalised(high, low + rest[0] / b[0])
+    return _renormalise(high, low + rest[0] / b[0])
 
 
 def pair_root(a):
@@ -76,7 +76,7 @@ def pair_scaled(factor, a):
     return factor * a[0], factor * a[1]
 
 
-def _renormalised(high, low):
+def _renormalise(high, low):
     """high + low as a pair, for |low| <= |high|."""
     total = high + low
     return total, low - (total - high)

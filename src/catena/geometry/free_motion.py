@@ -42,7 +42,7 @@ def free_motion(moments: ArrayLike, y0: ArrayLike, *, q0: ArrayLike, times: Arra
     ----------
     [jacobi1850]
     """
-    orbit = _prepared(moments, y0)
+    orbit = _prepare(moments, y0)
     start = _numbers(q0, 4, "q0")
     if not start.any():
         raise InputError("q0 is zero, which is no orientation", where="q0", do="give [1, 0, 0, 0] for none")
@@ -62,13 +62,13 @@ def half_period(moments: ArrayLike, y0: ArrayLike) -> float:
     >>> round(half_period([1.0, 1.5, 2.0], [2**-20, 1.0, 2**-22]), 12)
     124.867756061726
     """
-    orbit = _prepared(moments, y0)
+    orbit = _prepare(moments, y0)
     if orbit[Orbit.KIND] == free_rotation.STEADY or orbit[Orbit.HALF_PERIOD] == 0.0:
         return math.inf
     return orbit[Orbit.HALF_PERIOD] / abs(orbit[Orbit.RATE])
 
 
-def _prepared(moments: ArrayLike, y0: ArrayLike) -> list[float]:
+def _prepare(moments: ArrayLike, y0: ArrayLike) -> list[float]:
     i1, i2, i3 = _numbers(moments, 3, "moments").tolist()
     y1, y2, y3 = _numbers(y0, 3, "y0").tolist()
     if min(i1, i2, i3) <= 0.0:

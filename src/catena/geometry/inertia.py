@@ -44,7 +44,7 @@ class Principal:
         return KINDS[int(np.count_nonzero(self.second_moments))]
 
 
-def centered(positions: Array, masses: Array) -> tuple[float, Array, Array]:
+def center(positions: Array, masses: Array) -> tuple[float, Array, Array]:
     """Mass, centre of mass, and positions relative to it, of particles (n, 3) with masses (n,)."""
     mass = _sum(masses.tolist())
     center = np.array([_sum((masses * x).tolist()) / mass for x in positions.T])
@@ -148,9 +148,9 @@ def principal_of_tensor(tensor: Array, where: str) -> Principal:
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = tensor.tolist()
     diagonal = [_sum((yy, zz, -xx)) / 2, _sum((zz, xx, -yy)) / 2, _sum((xx, yy, -zz)) / 2]
     s = np.array([[diagonal[0], -xy, -xz], [-xy, diagonal[1], -yz], [-xz, -yz, diagonal[2]]])
-    if not _coupled(s).any():
+    if not _find_coupled(s).any():
         return principal_of_moments(np.diag(tensor), where)
-    d, axes = (np.diag(s), np.eye(3)) if keeps_axes(s) else _ordered(*diagonalise(s))
+    d, axes = (np.diag(s), np.eye(3)) if keeps_axes(s) else _order(*diagonalise(s))
     moments = np.diag(inertia_tensor(np.diag(d)))
     _refuse_negative(d, moments, where, lambda k: f"principal axis {_text(axes[:, k])}")
     # rounding the elements of a turned tensor moves every d_k this much: a smaller one is not known to be positive
@@ -173,13 +173,13 @@ def principal_of_points(points: Array, measure: Callable[[Array], Array], *, flo
     """
     s = measure(points)
     if keeps_axes(s):
-        d, axes, coupled = np.diag(s), np.eye(3), _coupled(s)
+        d, axes, coupled = np.diag(s), np.eye(3), _find_coupled(s)
     else:
         axes = diagonalise(s)[1]
         again = diagonalise(measure(apply(axes.T, points)))[1]
         axes = apply(again.T, axes)
-        d, axes = _ordered(np.diag(measure(apply(axes.T, points))), axes)
-        coupled = _mixed(axes)
+        d, axes = _order(np.diag(measure(apply(axes.T, points))), axes)
+        coupled = _find_mixed(axes)
     _refuse_negative(d, np.diag(inertia_tensor(np.diag(d))), where, lambda k: f"principal axis {_text(axes[:, k])}")
     return _without_rounding(d, axes, np.where(coupled, floor, 0.0))
 
@@ -221,7 +221,7 @@ def _without_rounding(d: Array, axes: Array, rounding: Array) -> Principal:
     return Principal(principal.second_moments, principal.moments, axes)
 
 
-def _ordered(d: Array, axes: Array) -> tuple[Array, Array]:
+def _order(d: Array, axes: Array) -> tuple[Array, Array]:
     """Moments ascending (d descending), largest components positive, but for the last axis: det = +1."""
     order = np.argsort(-d, kind="stable")
     d, axes = d[order], axes[:, order]
@@ -233,12 +233,12 @@ def _ordered(d: Array, axes: Array) -> tuple[Array, Array]:
     return d, axes + 0.0
 
 
-def _coupled(s: Array) -> Array:
+def _find_coupled(s: Array) -> Array:
     """Which input axes are not exactly principal. The d_k of one that is stands on its own, however small."""
     return np.count_nonzero(s - np.diag(np.diag(s)), axis=0) > 0
 
 
-def _mixed(axes: Array) -> Array:
+def _find_mixed(axes: Array) -> Array:
     """Which columns are no input axis."""
     return np.count_nonzero(axes, axis=0) > 1
 

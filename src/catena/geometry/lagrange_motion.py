@@ -36,7 +36,7 @@ from .lagrange_orbit import (
     sum_odd,
     sum_real,
     trigonometric_size,
-    weighted,
+    weigh,
     whole_power,
 )
 from .lagrange_roots import Points
@@ -255,8 +255,8 @@ def fill_trigonometric(a, g, own, known, points, spin, alpha, beta, alpha_slope,
     low = sum_even(orbit, Orbit.DENOMINATOR, ones)
     at_high = sum_even(orbit, Orbit.FIRST, signs)
     at_low = sum_even(orbit, Orbit.SECOND, ones)
-    alpha_rate -= kappa * sum_odd(orbit, Orbit.FIRST, weighted(signs)) / at_high
-    beta_rate -= kappa * sum_odd(orbit, Orbit.SECOND, weighted(ones)) / at_low
+    alpha_rate -= kappa * sum_odd(orbit, Orbit.FIRST, weigh(signs)) / at_high
+    beta_rate -= kappa * sum_odd(orbit, Orbit.SECOND, weigh(ones)) / at_low
     u = trigonometric_phase(orbit, Orbit.FIRST, start, kappa, alpha_rate, alpha, alpha_slope)
     v = trigonometric_phase(orbit, Orbit.SECOND, start, kappa, beta_rate, beta, beta_slope)
     longest = 2.0 * math.sqrt(g * a * most) * low / sum_even(orbit, Orbit.THIRD, ones)
@@ -315,8 +315,8 @@ def trigonometric_phase(orbit, at, start, kappa, rate, value, slope):
     c, s = multiples(2.0 * start)
     denominator = sum_even(orbit, Orbit.DENOMINATOR, c)
     numerator = (sum_even(orbit, at, c), sum_odd(orbit, at, s))
-    ws = weighted(s)
-    wc = weighted(c)
+    ws = weigh(s)
+    wc = weigh(c)
     falls = sum_even(orbit, Orbit.DENOMINATOR, ws) - orbit[Orbit.DENOMINATOR]  # -D'
     ratio = -falls / denominator
     change = (

@@ -76,7 +76,7 @@ def sum_odd(row, at, s):
     return row[at + 1] * s[0] + (row[at + 2] * s[1] + (row[at + 3] * s[2] + row[at + 4] * s[3]))
 
 
-def weighted(c):
+def weigh(c):
     """c_n 2 n."""
     return 2.0 * c[0], 4.0 * c[1], 6.0 * c[2], 8.0 * c[3]
 

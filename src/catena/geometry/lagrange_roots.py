@@ -69,7 +69,7 @@ def constants(moment, strength, q, y):
     return a0, b0, plus, minus, kinetic, scale, rising[0]
 
 
-def isolated_root(b, q, d):
+def isolate_root(b, q, d):
     """The outer root that lies farther from the middle one, in pairs, and whether it is the largest."""
     p3 = min(q[0] - b[0] * b[0] / 3.0, 0.0)
     q3 = 2.0 * b[0] * b[0] * b[0] / 27.0 - b[0] * q[0] / 3.0 + d[0]
@@ -112,7 +112,7 @@ def share(product, coefficient, root):
     return pair_quotient(pair_difference(coefficient, rest), root), rest
 
 
-def rounded(pair):
+def round_pair(pair):
     """A quantity that is not negative, as a float."""
     return max(0.0, pair[0])
 
@@ -126,7 +126,7 @@ def turning_points(known, spin):
     coupled = pair_quotient(pair_product(minus, (spin, 0.0)), scale)
     q = pair_difference(coupled, energy)
     d = pair_scaled(0.25, pair_quotient(pair_product(minus, minus), scale))
-    root, is_largest = isolated_root(b, q, d)
+    root, is_largest = isolate_root(b, q, d)
     if is_largest and root[0] > 0.0:
         w1 = root
         total, product = share(pair_scaled(-1.0, d), q, w1)
@@ -149,10 +149,10 @@ def turning_points(known, spin):
 def gaps(w12, w23, w1, w2, w3, b0):
     """The answer of `turning_points`, from roots in pairs."""
     return (
-        rounded(w12), rounded(w23), rounded(pair_difference(w1, w3)),
-        rounded(w1), rounded(w2), rounded(pair_scaled(-1.0, w3)),
-        rounded(pair_difference(ONE, w1)), rounded(pair_difference(ONE, w2)),
-        rounded(pair_difference(w1, b0)), rounded(pair_difference(b0, w2)), rounded(pair_difference(b0, w3)),
+        round_pair(w12), round_pair(w23), round_pair(pair_difference(w1, w3)),
+        round_pair(w1), round_pair(w2), round_pair(pair_scaled(-1.0, w3)),
+        round_pair(pair_difference(ONE, w1)), round_pair(pair_difference(ONE, w2)),
+        round_pair(pair_difference(w1, b0)), round_pair(pair_difference(b0, w2)), round_pair(pair_difference(b0, w3)),
     )  # fmt: skip
 
 
@@ -167,9 +167,9 @@ def near_the_bottom(w3, known, spin):
     w1 = pair_difference(ONE, a1)
     w2 = pair_difference(ONE, a2)
     return (
-        rounded(a12), rounded(pair_difference(w2, w3)), rounded(pair_difference(w1, w3)),
-        rounded(w1), rounded(w2), rounded(pair_scaled(-1.0, w3)), rounded(a1), rounded(a2),
-        rounded(pair_difference(a0, a1)), rounded(pair_difference(a2, a0)), rounded(pair_difference(b0, w3)),
+        round_pair(a12), round_pair(pair_difference(w2, w3)), round_pair(pair_difference(w1, w3)),
+        round_pair(w1), round_pair(w2), round_pair(pair_scaled(-1.0, w3)), round_pair(a1), round_pair(a2),
+        round_pair(pair_difference(a0, a1)), round_pair(pair_difference(a2, a0)), round_pair(pair_difference(b0, w3)),
     )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def half_product(q, g):
     )
 
 
-def carried(q, w):
+def carry(q, w):
     """G(q)^T w."""
     return (
         -q[1] * w[0] - q[2] * w[1] - q[3] * w[2],
@@ -74,7 +74,7 @@ def carried(q, w):
     )
 
 
-def carried_from(start, q, w):
+def carry_from(start, q, w):
     """start + G(q)^T w, added up from the left."""
     return (
         start[0] - q[1] * w[0] - q[2] * w[1] - q[3] * w[2],
@@ -182,7 +182,7 @@ def normalised_rotation(q):
     )  # fmt: skip
 
 
-def turned(a, b, c, d, x, y, z):
+def turn(a, b, c, d, x, y, z):
     """X + a t + v x t with t = 2 v x X, for X = (x, y, z) and the unit quaternion of a and v = (b, c, d)."""
     t1 = 2.0 * (c * z - d * y)
     t2 = 2.0 * (d * x - b * z)
@@ -192,12 +192,12 @@ def turned(a, b, c, d, x, y, z):
 
 def to_space(q, x, y, z):
     """R(q) (x, y, z), body to space, for |q| = 1."""
-    return turned(q[0], q[1], q[2], q[3], x, y, z)
+    return turn(q[0], q[1], q[2], q[3], x, y, z)
 
 
 def to_body(q, x, y, z):
     """R(q)^T (x, y, z), space to body, for |q| = 1."""
-    return turned(-q[0], q[1], q[2], q[3], x, y, z)
+    return turn(-q[0], q[1], q[2], q[3], x, y, z)
 
 
 def turn_about_axis(y, q, ey, eq, k, angle):

@@ -68,7 +68,7 @@ def twist_of(vertices: Array, directors: Array, *, closed: bool) -> float:
     before, behind, corners = tangents[:-1], tangents[1:], directors[1:-1]
     if closed:
         before, behind, corners = tangents, np.roll(tangents, -1, axis=0), directors[1:]
-    at_corners = angles(behind, transported(across(corners, before), before, behind), across(corners, behind))
+    at_corners = angles(behind, transport(across(corners, before), before, behind), across(corners, behind))
     return float((along.sum() + at_corners.sum()) / TURN)
 
 
@@ -77,7 +77,7 @@ def across(vectors: Array, tangents: Array) -> Array:
     return vectors - (vectors * tangents).sum(axis=1, keepdims=True) * tangents
 
 
-def transported(vectors: Array, before: Array, behind: Array) -> Array:
+def transport(vectors: Array, before: Array, behind: Array) -> Array:
     """Vectors at right angles to `before`, turned by the smallest rotation that takes it to `behind`."""
     both = before + behind
     cosine = (before * behind).sum(axis=1, keepdims=True)

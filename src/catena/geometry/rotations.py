@@ -153,10 +153,10 @@ def to_euler(q: ArrayLike) -> Array:
     half_difference = np.where(upright, -half_sum, half_difference)
     half_sum = np.where(inverted, -half_difference, half_sum)
     psi, phi = half_sum - half_difference, half_sum + half_difference
-    return np.stack([_wrapped(psi), theta, _wrapped(phi)], axis=-1)
+    return np.stack([_wrap(psi), theta, _wrap(phi)], axis=-1)
 
 
-def _wrapped(angle: Array) -> Array:
+def _wrap(angle: Array) -> Array:
     """The angle of [-pi, pi] that differs by full turns."""
     return angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi))
 

@@ -31,14 +31,14 @@ class Parameters(Protocol):
     def __getattr__(self, name: str, /) -> np.ndarray: ...
 
 
-def _marked(function: Function, mark: str) -> Function:
+def _mark(function: Function, mark: str) -> Function:
     vars(function)["__mark__"] = mark
     return function
 
 
 def slot(function: Function) -> Function:
     """Mark a function that another part supplies when the loop is built; its signature is the contract."""
-    return _marked(function, "slot")
+    return _mark(function, "slot")
 
 
 def optional(function: Function) -> Function:
@@ -49,7 +49,7 @@ def optional(function: Function) -> Function:
 
 def size(function: Function) -> Function:
     """Mark a length read from an argument; the builder may replace its body by a literal."""
-    return _marked(function, "size")
+    return _mark(function, "size")
 
 
 def choice(function: Function) -> Function:
@@ -63,27 +63,27 @@ def choice(function: Function) -> Function:
 
 def apart(function: Function) -> Function:
     """Mark a function that is called rarely: it stays a function where others become part of their callers."""
-    return _marked(function, "apart")
+    return _mark(function, "apart")
 
 
 def inline(function: Function) -> Function:
     """Mark a function that becomes part of its caller before anything is optimised: what it calls is optimised once less."""
-    return _marked(function, "inline")
+    return _mark(function, "inline")
 
 
 def within(function: Function) -> Function:
     """Mark a function that always becomes part of its caller, so that the loop around it can use vector instructions."""
-    return _marked(function, "within")
+    return _mark(function, "within")
 
 
 def vector(function: Function) -> Function:
     """Mark a function of several numbers side by side, which compiled for a processor is made of vector instructions (`catena.engine.fours`)."""
-    return _marked(function, "vector")
+    return _mark(function, "vector")
 
 
 def provided(function: Function) -> Function:
     """Mark a function that the header of a generated module defines for its machine; the body serves plain Python."""
-    return _marked(function, "provided")
+    return _mark(function, "provided")
 
 
 class _Fixed(type):
@@ -140,7 +140,7 @@ def bind(function: Kernel, fills: Mapping[Slot, Filling]) -> Bound:
     return Bound(function, tuple(fills.items()))
 
 
-def given(fills: Mapping[Slot, Filling | None]) -> dict[Slot, Filling]:
+def keep_given(fills: Mapping[Slot, Filling | None]) -> dict[Slot, Filling]:
     """The fillings that there are; an optional slot for which there is None stays empty."""
     return {place: filling for place, filling in fills.items() if filling is not None}
 

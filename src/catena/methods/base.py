@@ -172,7 +172,7 @@ class Stepper:
 
     def first_carry(self, member: int = 0) -> NDArray[np.float64]:
         """`carry` before the first step of a member of an ensemble; a run is member 0. Nothing else tells a step whose it is."""
-        carry = begun_at_a_line(self.carry)
+        carry = zeros_at_a_line(self.carry)
         if self.member_place is not None:
             carry[self.member_place] = member
         return carry
@@ -185,7 +185,7 @@ class Stepper:
         return carries
 
 
-def begun_at_a_line(count: int) -> NDArray[np.float64]:
+def zeros_at_a_line(count: int) -> NDArray[np.float64]:
     """Zeros that begin where a line of 64 bytes does: a table of series that does not takes a tenth longer."""
     room = np.zeros(count + LINE - 1)
     first = -room.__array_interface__["data"][0] // room.itemsize % LINE
@@ -305,7 +305,7 @@ def register(method: AnyMethod) -> AnyMethod:
     return method
 
 
-def registered() -> tuple[type[Method], ...]:
+def all_methods() -> tuple[type[Method], ...]:
     """All methods, in the order of registration; those of installed plug-ins last."""
     return tuple(METHODS)
 
@@ -332,20 +332,20 @@ def _is_method(value: object) -> TypeGuard[Mapping[str, object]]:
     return isinstance(value, Mapping) and "kind" in value
 
 
-def stored_method(description: Mapping[str, object]) -> Method:
+def find_stored_method(description: Mapping[str, object]) -> Method:
     """The method that a store describes, also where its name has got another meaning since."""
-    return method_from(_renamed(description))
+    return method_from(_rename(description))
 
 
 def is_renamed(description: Mapping[str, object]) -> bool:
     """Whether a store describes a method by a name that means another one today."""
-    return _renamed(description) != description
+    return _rename(description) != description
 
 
-def _renamed(description: Mapping[str, object]) -> dict[str, object]:
+def _rename(description: Mapping[str, object]) -> dict[str, object]:
     method = METHODS.find(description.get("kind"))
     old = bool(method.formerly) and not method.stated.keys() <= description.keys()
     return {
-        **{k: _renamed(v) if _is_method(v) else v for k, v in description.items()},
+        **{k: _rename(v) if _is_method(v) else v for k, v in description.items()},
         "kind": method.formerly if old else method.name,
     }

@@ -57,7 +57,7 @@ class BodyPictures(ManyBodyPictures):
         degrees; None looks at the curve.
         """
         self._need_free("polhode")
-        y = self._drawn("angular_momentum")
+        y = self._draw("angular_momentum")
         radius = float(np.linalg.norm(y[0]))
         body = self._scene.bodies[0]
         with _square(ax) as ax:
@@ -78,7 +78,7 @@ class BodyPictures(ManyBodyPictures):
         """
         self._need_free("herpolhode")
         omega = self._omega()
-        q, y = self._drawn("orientation"), self._drawn("angular_momentum")
+        q, y = self._draw("orientation"), self._draw("angular_momentum")
         axis = rotations.rotate(q[0], y[0])
         first, second = _across(axis / np.linalg.norm(axis))
         turning = rotations.rotate(q, omega)
@@ -98,7 +98,7 @@ class BodyPictures(ManyBodyPictures):
     def columns(self, ax: Axes | None = None, *, view: View = SIDE_VIEW) -> Axes:
         """The three axes of the body in space, the columns of R, as curves on the unit sphere."""
         self._need_turning("columns")
-        matrices = rotations.to_matrix(self._drawn("orientation"))
+        matrices = rotations.to_matrix(self._draw("orientation"))
         with _square(ax) as ax:
             globe = _Globe(ax, view, 1.0)
             globe.axes_names(("X", "Y", "Z"))
@@ -117,7 +117,7 @@ class BodyPictures(ManyBodyPictures):
                 f"{self.run.system.title} has no centre of mass that falls", where="plot.path",
                 do="draw columns() instead; path() is for a Top with Gravity",
             )  # fmt: skip
-        center = rotations.rotate(self._drawn("orientation"), np.asarray(gravity.center, dtype=float))
+        center = rotations.rotate(self._draw("orientation"), np.asarray(gravity.center, dtype=float))
         with _square(ax) as ax:
             globe = _Globe(ax, view or _facing(center), float(np.linalg.norm(gravity.center)))
             globe.axes_names(("X", "Y", "Z"))
@@ -129,19 +129,19 @@ class BodyPictures(ManyBodyPictures):
     def angular_momentum(self, ax: Sequence[Axes] | None = None) -> Panels:
         """All components of the angular momentum over time: in the body, and in space. Two axes, one above the other."""
         self._need_turning("angular_momentum")
-        q, y = self._drawn("orientation"), self._drawn("angular_momentum")
+        q, y = self._draw("orientation"), self._draw("angular_momentum")
         with drawing_panels(ax, 2, "angular_momentum") as axes:
             for panel, values, letters, frame in zip(
                 axes, (y, rotations.rotate(q, y)), ("xyz", "XYZ"), ("body", "space"), strict=True
             ):
                 for k, letter in enumerate(letters):
-                    panel.plot(self._drawn("time"), values[:, k], label=letter, **line_style(k))
+                    panel.plot(self._draw("time"), values[:, k], label=letter, **line_style(k))
                 panel.set_ylabel(
                     f"angular momentum\nin {'the body' if frame == 'body' else frame}{self._unit('angular_momentum')}"
                 )
             legend_in_one_row(axes[0], self.label + self._words())
             legend_in_one_row(axes[1], None)
-            axes[1].set_xlabel(self._named("time"))
+            axes[1].set_xlabel(self._name("time"))
         return axes
 
     def energy_parts(self, ax: Axes | None = None) -> Axes:
@@ -150,9 +150,9 @@ class BodyPictures(ManyBodyPictures):
             return self._energy_parts_of_bodies(ax)
         self._need_body("energy_parts")
         body = self._scene.bodies[0]
-        momentum = self._drawn("angular_momentum") @ body.frame_matrix
+        momentum = self._draw("angular_momentum") @ body.frame_matrix
         kinetic = 0.5 * momentum**2 * body.inverse_moments
-        total = self._drawn("energy")
+        total = self._draw("energy")
         if self._has_torque():
             return self._draw_energies(ax, less_their_starts(kinetic.sum(axis=1), total), ENERGY_CHANGE)
         parts = {f"about axis {k + 1}": kinetic[:, k] for k in range(3)} | {"total": total}
@@ -168,10 +168,10 @@ class BodyPictures(ManyBodyPictures):
             )
         with drawing_panels(ax, 2, "scale") as axes:
             for panel, name in zip(axes, ("scale", "scale_rate"), strict=True):
-                panel.plot(self._drawn("time"), self._drawn(name), label=self.label, **next_line_style(panel))
-                panel.set_ylabel(self._named(name))
+                panel.plot(self._draw("time"), self._draw(name), label=self.label, **next_line_style(panel))
+                panel.set_ylabel(self._name(name))
             legend_above(axes[0])
-            axes[1].set_xlabel(self._named("time"))
+            axes[1].set_xlabel(self._name("time"))
         return axes
 
     def _suited_to_a_body(self) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ class BodyPictures(ManyBodyPictures):
     def _omega(self) -> Array:
         """Angular velocity in the body."""
         body = self._scene.bodies[0]
-        return (self._drawn("angular_momentum") @ body.frame_matrix * body.inverse_moments) @ body.frame_matrix.T
+        return (self._draw("angular_momentum") @ body.frame_matrix * body.inverse_moments) @ body.frame_matrix.T
 
 
 class _Globe:

@@ -21,6 +21,7 @@ from .showing import scene_or_nothing
 from .style import (
     LineStyle,
     Panels,
+    apply_style,
     drawing,
     drawing_panels,
     legend_above,
@@ -29,7 +30,6 @@ from .style import (
     log_error_axis,
     next_line_style,
     panels_for,
-    styled,
 )
 from .thinning import largest
 
@@ -98,7 +98,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
         data = self.run.data.isel(time=chosen)
         centres, turned = np.asarray(data.position.values), np.asarray(data.orientation.values)
         across, up = _plane(centres)
-        with styled():
+        with apply_style():
             axes = given or self._strip(len(chosen), centres, across, up)
             for panel, r, q, index in zip(axes, centres, turned, chosen, strict=True):
                 if self._scene.links is not None:
@@ -120,16 +120,16 @@ class ManyBodyPictures(JointPictures, PullPictures):
     def momentum(self, ax: Sequence[Axes] | None = None) -> Panels:
         """Total momentum and total angular momentum, component by component, over time. Two axes, one above the other."""
         self._need_bodies("momentum")
-        p, r = self._drawn("momentum"), self._drawn("position")
-        spin = rotations.rotate(self._drawn("orientation"), self._drawn("angular_momentum"))
+        p, r = self._draw("momentum"), self._draw("position")
+        spin = rotations.rotate(self._draw("orientation"), self._draw("angular_momentum"))
         parts = {"momentum": p.sum(axis=1), "angular_momentum": (np.cross(r, p) + spin).sum(axis=1)}
         with drawing_panels(ax, 2, "momentum") as axes:
             for panel, (name, values) in zip(axes, parts.items(), strict=True):
                 for k in range(3):
-                    panel.plot(self._drawn("time"), values[:, k], label="xyz"[k], **line_style(k))
+                    panel.plot(self._draw("time"), values[:, k], label="xyz"[k], **line_style(k))
                 panel.set_ylabel(f"total {name.replace('_', ' ')}" + self._unit(name).replace(" (", "\n(", 1))
             legend_in_one_row(axes[0], self.label + self._words())
-            axes[-1].set_xlabel(self._named("time"))
+            axes[-1].set_xlabel(self._name("time"))
         return axes
 
     def residuals(self, ax: Axes | None = None) -> Axes:
@@ -153,7 +153,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
                 time, values, thinning = largest(*given)
                 ax.plot(time, values, label=name.replace("_", " "), **next_line_style(ax))
             log_error_axis(ax, EPS)
-            ax.set(xlabel=self._named("time"), ylabel=what)
+            ax.set(xlabel=self._name("time"), ylabel=what)
             legend_above(ax, self.label + thinning)
         return ax
 
@@ -243,16 +243,16 @@ class ManyBodyPictures(JointPictures, PullPictures):
 
     def _energy_parts_of_bodies(self, ax: Axes | None = None) -> Axes:
         """Kinetic and potential energy apart, each less its start."""
-        kinetic = self._kinetic(self._drawn("momentum"), self._drawn("angular_momentum")).sum(axis=1)
-        total = self._drawn("energy")
+        kinetic = self._kinetic(self._draw("momentum"), self._draw("angular_momentum")).sum(axis=1)
+        total = self._draw("energy")
         return self._draw_energies(ax, less_their_starts(kinetic, total), ENERGY_CHANGE)
 
     def _draw_energies(self, ax: Axes | None, parts: Mapping[str, Array], what: str) -> Axes:
         """Energies over time, by name."""
         with drawing(ax) as ax:
             for number, (name, values) in enumerate(parts.items()):
-                ax.plot(self._drawn("time"), values, label=name, **line_style(number))
-            ax.set(xlabel=self._named("time"), ylabel=what + self._unit("energy"))
+                ax.plot(self._draw("time"), values, label=name, **line_style(number))
+            ax.set(xlabel=self._name("time"), ylabel=what + self._unit("energy"))
             legend_above(ax, self.label + self._words())
         return ax
 
@@ -273,7 +273,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
             bar = ax.figure.colorbar(cells, ax=ax, pad=0.02)
             bar.set_label(name)
             ax.grid(visible=False)
-            ax.set(xlabel=self._named("time"), ylabel=along)
+            ax.set(xlabel=self._name("time"), ylabel=along)
             ax.yaxis.set_major_locator(MaxNLocator(integer=True))
             ax.set_title(self.label, fontsize=8.5, loc="left")
         return ax
@@ -296,7 +296,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
     def _stride(self) -> int:
         return -(-self.run.data.sizes["time"] // POINTS)
 
-    def _drawn(self, name: str) -> Array:
+    def _draw(self, name: str) -> Array:
         return np.asarray(self.run.data[name].isel(time=slice(None, None, self._stride)).values)
 
     def _words(self) -> str:
@@ -307,7 +307,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
         unit = unit_of(self.run.system, name, self.run.plan.units, raised=True)
         return "" if not unit else f" ({unit})" if braces else f" {unit}"
 
-    def _named(self, name: str) -> str:
+    def _name(self, name: str) -> str:
         """A quantity as an axis shows it."""
         return name.replace("_", " ") + self._unit(name)
 

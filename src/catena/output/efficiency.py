@@ -76,7 +76,7 @@ def natural_cost(system: System) -> Cost:
     return "evaluations" if written else "time"
 
 
-def measured_work(
+def measure_work(
     problem: Problem,
     methods: Sequence[Method],
     dts: Sequence[float],

@@ -41,12 +41,12 @@ class EnsemblePlots:
         """Names of the pictures that there are."""
         many = self.many
         bath = ("temperature",) if is_lawful(many._job.pairing) else ()
-        kept = ("invariants",) if self._kept() else ()
+        kept = ("invariants",) if self._find_kept() else ()
         return (
             *(("energy",) if many.keep != "nothing" else ()),
             *bath,
             *kept,
-            *(("reduced",) if self._reduced() else ()),
+            *(("reduced",) if self._find_reduced() else ()),
         )
 
     def energy(self, ax: Axes | None = None) -> Axes:
@@ -96,12 +96,12 @@ class EnsemblePlots:
         """Largest deviation of every invariant in each member, relative to the largest of the terms that make it up; at each point of a sweep
         that of its worst member."""
         many = self.many
-        if not self._kept():
+        if not self._find_kept():
             raise InputError("nothing is kept in these runs", where="plot.invariants", do="draw plot.energy()")
         with drawing(ax) as ax:
-            for number, name in enumerate(self._kept()):
-                worst = many._measured(name, "worst").reshape(len(many), -1).max(axis=1)
-                scale = many._measured(name, "scale")
+            for number, name in enumerate(self._find_kept()):
+                worst = many._read_measured(name, "worst").reshape(len(many), -1).max(axis=1)
+                scale = many._read_measured(name, "scale")
                 relative = worst / np.where(scale > 0.0, scale, 1.0)
                 self._across(
                     ax,
@@ -117,7 +117,7 @@ class EnsemblePlots:
 
     def reduced(self, ax: Sequence[Axes] | None = None) -> Panels:
         """What the reductions made, a panel for each number; over the values of a sweep with the standard error of its repeats."""
-        names = self._reduced()[:MOST_PANELS]
+        names = self._find_reduced()[:MOST_PANELS]
         if not names:
             raise InputError(
                 "no number was reduced", where="plot.reduced", do='run it with reduce={"name": ct.Mean("q1")}, for example'
@@ -171,12 +171,12 @@ class EnsemblePlots:
         """Values of members; nan for those that failed."""
         return np.where(self._sound(), values, np.nan)
 
-    def _kept(self) -> list[str]:
+    def _find_kept(self) -> list[str]:
         """The invariants that the motion keeps, as in the pictures of a run."""
         judged = self.many._job.pairing.promises.judged(self.many.system.invariants)
         return [invariant.name for invariant in judged if invariant.constant]
 
-    def _reduced(self) -> list[str]:
+    def _find_reduced(self) -> list[str]:
         """The reductions that are one number for each member."""
         if not self.many._job.reductions.named:
             return []

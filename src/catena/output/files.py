@@ -28,7 +28,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary file beside the target that takes its name at the end; if anything goes wrong, it is removed."""
     target = path_from(path)
-    temporary = _begun(target)
+    temporary = _begin(target)
     try:
         yield temporary
         temporary.chmod(0o666 & ~_umask())
@@ -53,10 +53,10 @@ def new_file(path: str | Path) -> Iterator[Path]:
 
 def require_writable(path: str | Path) -> None:
     """Before something takes long: InputError where `replacing` will find that no file can be written."""
-    _begun(path_from(path)).unlink()
+    _begin(path_from(path)).unlink()
 
 
-def _begun(target: Path) -> Path:
+def _begin(target: Path) -> Path:
     """The temporary file, empty."""
     refuse_special(target)
     try:

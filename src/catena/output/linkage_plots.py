@@ -51,7 +51,7 @@ class JointPictures:
         """Magnitude of the force and of the torque of each joint on its child, over time. Two axes, one above the other."""
         linkage = self._need_joints("reactions")
         outputs, thinning = self._some_outputs(linkage)
-        chosen, words = self._chosen(
+        chosen, words = self._choose(
             linkage, joints, list(range(len(scene_or_nothing(self.run.system).joints or ()))), "reactions"
         )
         force = unit_of(self.run.system, "force", self.run.plan.units, raised=True)
@@ -76,7 +76,7 @@ class JointPictures:
             raise InputError(
                 f"no joint of {self.run.system.title} has an angle", where=f"plot.{picture}", do="draw reactions()"
             )
-        chosen, some = self._chosen(linkage, joints, turning, picture)
+        chosen, some = self._choose(linkage, joints, turning, picture)
         outputs = self._outputs(linkage, ANGLE_POINTS if name == "speed" else None)
         values = getattr(outputs, name).values
         stride = -(-len(values) // ANGLE_POINTS)
@@ -107,7 +107,7 @@ class JointPictures:
             raise InputError(
                 f"no joint of {self.run.system.title} has a motor", where="plot.motor_torques", do="draw joint_angles()"
             )
-        chosen, some = self._chosen(linkage, joints, driven, "motor_torques")
+        chosen, some = self._choose(linkage, joints, driven, "motor_torques")
         outputs, thinning = self._some_outputs(linkage)
         unit = unit_of(self.run.system, "torque", self.run.plan.units, raised=True)
         with drawing(ax) as ax:
@@ -130,7 +130,7 @@ class JointPictures:
         stride = 1 if most is None else max(1, -(-self.run.data.sizes["time"] // most))
         return linkage.outputs(self.run, every=stride)
 
-    def _chosen(
+    def _choose(
         self, linkage: Linkage, given: Sequence[int | str] | None, known: list[int], picture: str
     ) -> tuple[list[int], str]:
         if given is None:

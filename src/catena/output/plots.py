@@ -20,7 +20,7 @@ from ..running.thermal import is_lawful, require_lawful, temperature_of
 from ..systems.base import Invariant, State
 from ..text.plain import ordinal
 from .body_plots import BodyPictures
-from .efficiency import Cost, measured_work, natural_cost
+from .efficiency import Cost, measure_work, natural_cost
 from .showing import scene_or_nothing
 from .style import (
     MARKERS,
@@ -70,7 +70,7 @@ class RunPlots(BodyPictures):
         if coordinates:
             own = ("phase", "orbit") if len(coordinates) > 1 else ("phase",)
         bath = ("temperature",) if is_lawful(self.run.plan.pairing) else ()
-        kept = ("invariants",) if self._kept() else ()
+        kept = ("invariants",) if self._find_kept() else ()
         return ("energy", *bath, *kept, *own, "spectrum")
 
     def energy(self, ax: Axes | None = None) -> Axes:
@@ -81,7 +81,7 @@ class RunPlots(BodyPictures):
         error is zero, is left out. What works on the system, W, is not counted as an error. Where nothing keeps the energy, as in a heat
         bath: the energy itself.
         """
-        if "energy" not in self._kept():
+        if "energy" not in self._find_kept():
             return self._over_time("energy", ax)
         energy, scale = self._values("energy"), self._scale("energy")
         start = abs(float(energy[0]))
@@ -90,7 +90,7 @@ class RunPlots(BodyPictures):
             time, error, thinning = largest(after_start(self._time()), after_start(np.abs(energy - energy[0]) / unit))
             ax.plot(time, error, label=self.label + thinning, **next_line_style(ax))
             log_error_axis(ax, EPS * max(scale, start) / unit)
-            ax.set_xlabel(self._named("time"))
+            ax.set_xlabel(self._name("time"))
             works = any("work" in invariant.tags for invariant in self.run.system.invariants)
             error_of = r"$|H-W-H_0|" if works else r"$|H-H_0|"
             ax.set_ylabel("energy error  " + error_of + (r"\,/\,|H_0|$" if unit != 1.0 else "$" + self._unit("energy")))
@@ -100,7 +100,7 @@ class RunPlots(BodyPictures):
     def _over_time(self, name: str, ax: Axes | None) -> Axes:
         with drawing(ax) as ax:
             ax.plot(self._time(), self._values(name), label=self.label, **next_line_style(ax))
-            ax.set(xlabel=self._named("time"), ylabel=self._named(name))
+            ax.set(xlabel=self._name("time"), ylabel=self._name(name))
             legend_above(ax)
         return ax
 
@@ -122,11 +122,11 @@ class RunPlots(BodyPictures):
                 [settled, time[-1]], row.mean - row.error, row.mean + row.error, color=style["color"], alpha=0.7, lw=1.0, zorder=3,
                 label=f"mean {with_error(row.mean, row.error)}",
             )  # fmt: skip
-            ax.set(xlabel=self._named("time"), ylabel="temperature of the momenta / kT")
+            ax.set(xlabel=self._name("time"), ylabel="temperature of the momenta / kT")
             legend_above(ax)
         return ax
 
-    def _kept(self) -> dict[str, Invariant]:
+    def _find_kept(self) -> dict[str, Invariant]:
         """The invariants that the motion keeps, by name: in a heat bath what is promised, and never the work that is recorded beside them."""
         judged = self.run.plan.pairing.promises.judged(self.run.system.invariants)
         return {invariant.name: invariant for invariant in judged if invariant.constant}
@@ -137,13 +137,13 @@ class RunPlots(BodyPictures):
         In this measure the round-off floor of all of them is eps. Of a vector the largest component is drawn. What the motion itself changes
         is none: the work of what depends on time, and in a heat bath the energy.
         """
-        if not self._kept():
+        if not self._find_kept():
             raise InputError(
                 "nothing is kept in this run", where="plot.invariants", do="draw plot.energy(), or what run.data has"
             )  # fmt: skip
         times = after_start(self._time())
         curves = {}
-        for name in self._kept():
+        for name in self._find_kept():
             values = self._values(name).reshape(len(self._time()), -1)
             deviation = np.abs(values - values[0]).max(axis=1) / self._scale(name)
             curves[name] = times, after_start(deviation)
@@ -200,7 +200,7 @@ class RunPlots(BodyPictures):
                 rasterized=count > RASTER_POINTS, **style,
             )  # fmt: skip
             for letter, name, values in zip("xy", (x, y), points, strict=True):
-                words = _widened(getattr(ax, f"set_{letter}lim"), values, self._column(self.run.data, name))
+                words = _widen(getattr(ax, f"set_{letter}lim"), values, self._column(self.run.data, name))
                 getattr(ax, f"set_{letter}label")(name + words)
             legend_above(ax)
         return ax
@@ -356,7 +356,7 @@ def work_precision(
     Axes; a step size at which a method failed is missing, and the legend says so
     """
     cost = cost or natural_cost(problem.system)
-    work = measured_work(problem, methods, dts, t_end=t_end, cost=cost, reference=reference)
+    work = measure_work(problem, methods, dts, t_end=t_end, cost=cost, reference=reference)
     with drawing(ax) as ax:
         for number, (method, points) in enumerate(work.by_method.items()):
             failed = len(dts) - len(points)
@@ -373,7 +373,7 @@ def work_precision(
     return ax
 
 
-def _widened(
+def _widen(
     set_limits: Callable[[float, float], object], values: NDArray[np.float64], samples: NDArray[np.float64]
 ) -> str:
     """Show points that are one by the measure of the whole run as one, and say so: digits behind an offset are unreadable. No points: show where the run was."""

@@ -42,7 +42,7 @@ class LineStyle(TypedDict, total=False):
 
 
 @contextmanager
-def styled() -> Iterator[None]:
+def apply_style() -> Iterator[None]:
     """The style sheet, for as long as the `with` lasts.
 
     What the sheet does not name is left alone, unlike in `matplotlib.style.context`: the first figure of a notebook loads its
@@ -96,7 +96,7 @@ def panels_for(ax: Sequence[Axes], count: int, picture: str) -> Panels:
     return Panels(given)
 
 
-def stacked(count: int, *, shared: bool = True) -> Panels:
+def stack_axes(count: int, *, shared: bool = True) -> Panels:
     """Axes of a new pyplot figure, one above the other, with one horizontal axis or each with its own."""
     import matplotlib.pyplot as plt
 
@@ -109,15 +109,15 @@ def drawing(
     ax: Axes | None, *, projection: str | None = None, size: tuple[float, float] | None = None
 ) -> Iterator[Axes]:
     """The axes to draw into, as `axes_for` has them, with the style sheet."""
-    with styled():
+    with apply_style():
         yield axes_for(ax, projection=projection, size=size)
 
 
 @contextmanager
 def drawing_panels(ax: Sequence[Axes] | None, count: int, picture: str, *, shared: bool = True) -> Iterator[Panels]:
     """The panels to draw into, those given or new ones, with the style sheet."""
-    with styled():
-        yield stacked(count, shared=shared) if ax is None else panels_for(ax, count, picture)
+    with apply_style():
+        yield stack_axes(count, shared=shared) if ax is None else panels_for(ax, count, picture)
 
 
 def new_figure(*, width: float, height: float) -> Figure:

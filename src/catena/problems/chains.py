@@ -81,7 +81,7 @@ def helix_chain(
     turn = np.column_stack([np.cos(angle * j / 2), np.sin(angle * j / 2), np.zeros(n), np.zeros(n)])
     orientation = rotations.multiply(turn, np.array(q0))
     chain = system or Chain([Body.tetrahedron()] * n, ATTRACTION, _end(left, F), _end(right, F), gravity)
-    return _started("helix_chain", chain, position, orientation, amp=amp, about=about)
+    return _start("helix_chain", chain, position, orientation, amp=amp, about=about)
 
 
 def ring_chain(
@@ -110,7 +110,7 @@ def ring_chain(
     position = points + radius * frames[:, :, 1]
     orientation = rotations.multiply(rotations.from_matrix(frames), np.array(q0))
     chain = system or Chain([Body.tetrahedron()] * n, ATTRACTION, closed=True)
-    return _started("ring_chain", chain, position, orientation, amp=amp, about=about)
+    return _start("ring_chain", chain, position, orientation, amp=amp, about=about)
 
 
 def printed_chain(
@@ -138,7 +138,7 @@ def printed_chain(
     position[:, 0] = spacing * (np.arange(n) + 1)
     orientation = np.tile((1.0, 0.0, 0.0, 0.0), (n, 1))
     chain = system or Chain([Body.tetrahedron()] * n, ATTRACTION, _end(left, F), _end(right, F))
-    return _started("printed_chain", chain, position, orientation, amp=amp, about=about)
+    return _start("printed_chain", chain, position, orientation, amp=amp, about=about)
 
 
 def disc_chain(
@@ -170,7 +170,7 @@ def disc_chain(
     position = np.zeros((n, 3))
     position[:, 0] = STACKS[n_p] * j
     chain = system or Chain([_disc(n_p)] * n, LennardJones(1.0 / n_p, 0.8), _end(left, F), _end(right, F))
-    return _started("disc_chain", chain, position, orientation, amp=amp, about=about)
+    return _start("disc_chain", chain, position, orientation, amp=amp, about=about)
 
 
 def _count(n: object, where: str) -> int:
@@ -195,7 +195,7 @@ def _disc(n_p: int) -> Body:
     return Body.from_particles(particles, 1.0 / n_p)
 
 
-def _started(
+def _start(
     name: str, chain: Chain, position: np.ndarray, orientation: np.ndarray, *, amp: float, about: str
 ) -> Problem[Chain]:
     """v_j = amp (sin j, sin 2j, cos 3j) in space, omega_j = amp (cos j, cos 2j, sin 3j) in the body; none where held."""

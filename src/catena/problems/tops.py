@@ -69,7 +69,7 @@ def nutation(inertia: float, strength: float, orientation: np.ndarray, momentum:
     energy = (y1 * y1 + y2 * y2) / (2 * a) + g * cosine
     # A^2 f(u)
     cubic = [2 * a * g, -(2 * a * energy + y3 * y3), 2 * vertical * y3 - 2 * a * g, 2 * a * energy - vertical**2]
-    u1, u2, u3 = (_polished(cubic, float(root)) for root in sorted(np.roots([float(c) for c in cubic]).real))
+    u1, u2, u3 = (_polish(cubic, float(root)) for root in sorted(np.roots([float(c) for c in cubic]).real))
     spin, p_z = float(y3), float(vertical)
     rate = math.sqrt(strength * (u3 - u1) / (2 * inertia))
     # u = u1 + (u2 - u1) sin^2(x): the integrand is periodic and smooth, so the midpoint rule converges at once
@@ -83,7 +83,7 @@ def nutation(inertia: float, strength: float, orientation: np.ndarray, momentum:
     }  # fmt: skip
 
 
-def _polished(cubic: list[Fraction], root: float) -> float:
+def _polish(cubic: list[Fraction], root: float) -> float:
     """A root by Newton steps with exact residuals."""
     c3, c2, c1, c0 = cubic
     for _ in range(3):

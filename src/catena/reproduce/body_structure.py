@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from ..engine import headers
 from ..engine.arrays import Arrays
 from ..engine.build import program_parts
-from ..engine.plain_python import interpreted
+from ..engine.plain_python import interpret
 from ..geometry.free_motion import free_motion
 from ..methods.base import Method
 from ..systems.body import Body
@@ -67,10 +67,10 @@ class Structure:
         return ", ".join(f"{name} {defect:.0e}" for name, defect in parts if defect > self.floor)
 
 
-def measured_structure(method: Method, *, dt: float = DT) -> Structure:
+def measure_structure(method: Method, *, dt: float = DT) -> Structure:
     """Order and structure of a method on a free body."""
     closed = method.traits.exact
-    return Structure(measured_order(method), step_defects(method, dt=dt), CLOSED_FLOOR if closed else FLOOR)
+    return Structure(measure_order(method), step_defects(method, dt=dt), CLOSED_FLOOR if closed else FLOOR)
 
 
 def step_defects(method: Method, *, dt: float) -> tuple[float, ...]:
@@ -87,7 +87,7 @@ def step_defects(method: Method, *, dt: float) -> tuple[float, ...]:
         return tuple(float(x) for x in (change[:3].max(), *change[3:], abs(poisson).max(), abs(symplectic).max()))
 
 
-def measured_order(method: Method) -> float:
+def measure_order(method: Method) -> float:
     """The p of error = c h^p exp(b h^2) at time T; inf if the largest step has no error already, nan if there is too little to see.
 
     All these methods are symmetric, so their errors have an expansion in h^2; without b, orders 10 and 12 seem too high by
@@ -125,7 +125,7 @@ class _Step:
         view, self.stepper, parts = program_parts(system, method)
         made = Arrays.of(system, view, self.stepper)
         text = headers.module_text("step", parts, made.types, header=headers.PYTHON, entry="@_fn")
-        self.module: ModuleType = interpreted(text, math_module)
+        self.module: ModuleType = interpret(text, math_module)
         self.math = math_module
         arrays = made.together
         arrays["inverse"] = 1 / self.numbers(MOMENTS)  # in full, not rounded
@@ -160,13 +160,13 @@ class _Step:
         for k in range(6):
             column = 0
             for distance, weight in DIFFERENCES:
-                ends = [self.steps(self._moved(k, sign * distance * gap), dt) for sign in (1, -1)]
+                ends = [self.steps(self._move(k, sign * distance * gap), dt) for sign in (1, -1)]
                 forward, backward = (np.concatenate([2 * _product(back, z[:4])[1:], z[4:]]) for z in ends)
                 column = column + weight * (forward - backward)
             columns.append(column / (60 * self.numbers(gap)[()]))
         return np.stack(columns, axis=1)
 
-    def _moved(self, k: int, by: float) -> np.ndarray:
+    def _move(self, k: int, by: float) -> np.ndarray:
         z, half = self.start.copy(), self.numbers(by)[()] / 2
         if k < 3:
             turn = self.numbers([0.0, 0.0, 0.0, 0.0])

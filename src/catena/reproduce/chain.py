@@ -23,8 +23,8 @@ from ..systems.chain.ends import Displaced
 from ..systems.potentials.pair_potentials import LennardJones
 from ..systems.potentials.pairwise import Pairwise
 from .chain_energy import METHODS, PULLED_ENERGY, chain_with
-from .report import Folder, Report, Row, compared
-from .stepping import driver_of, followed
+from .report import Folder, Report, Row, compare
+from .stepping import driver_of, follow_steps
 
 if TYPE_CHECKING:
     from ..running.plan import Problem
@@ -55,7 +55,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     folder = Folder(out)
     rows = [*_printed_start(), *_printed_discs()]
     rows += _orders(folder, QUICK if quick else METHODS, QUICK_DTS if quick else DTS)
-    rows += _displaced(folder, 2.0 if quick else 60.0)
+    rows += _displace(folder, 2.0 if quick else 60.0)
     return folder.report(NAME, "Chain of rigid bodies", rows, notes=NOTES)
 
 
@@ -71,10 +71,10 @@ def _printed_start() -> list[Row]:
     link = float(well.energy(distance).sum())
     force = float(np.abs((well.force(distance) * between[..., 0] / distance).sum()))
     return [
-        compared("printed chain: energy at the start", energy, PULLED_ENERGY, within=1e-11, digits=15),
-        compared("printed chain: energy of a link", link, LINK_ENERGY, within=1e-12, digits=13),
-        compared("printed chain: force of a link", force, LINK_FORCE, within=1e-6, remark="repels; the load is 3", digits=10),
-        compared(
+        compare("printed chain: energy at the start", energy, PULLED_ENERGY, within=1e-11, digits=15),
+        compare("printed chain: energy of a link", link, LINK_ENERGY, within=1e-12, digits=13),
+        compare("printed chain: force of a link", force, LINK_FORCE, within=1e-6, remark="repels; the load is 3", digits=10),
+        compare(
             "straight row: spacing without force", _spacing_without_force(), EQUILIBRIUM_SPACING, within=1e-12,
             remark="but not without torque", digits=14,
         ),
@@ -101,11 +101,11 @@ def _printed_discs() -> list[Row]:
     """All particles of a disc at one place: with sigma = 20 radii they nearly are."""
     most = DISC_PARTICLES**2 * LennardJones(DISC_WELL, 1.0).cohesion
     remark = "the load is this times what a link can bear: the last disc flies off"
-    return [compared("printed discs: load over cohesion", DISC_FORCE / most, 87.0, within=5.0, remark=remark, digits=3)]
+    return [compare("printed discs: load over cohesion", DISC_FORCE / most, 87.0, within=5.0, remark=remark, digits=3)]
 
 
 def _first_row(problem: Problem[Chain]) -> dict[str, np.ndarray]:
-    return followed(driver_of(problem.system, problem.start, Splitting(2), 1.0), 0)
+    return follow_steps(driver_of(problem.system, problem.start, Splitting(2), 1.0), 0)
 
 
 def _worst(run: Run) -> float:
@@ -136,7 +136,7 @@ def _orders(folder: Folder, methods: tuple[Method, ...], dts: tuple[float, ...])
     return rows
 
 
-def _displaced(folder: Folder, t_end: float) -> list[Row]:
+def _displace(folder: Folder, t_end: float) -> list[Row]:
     """A helix whose last body is held two per cent too far out, and turns freely: the reaction that holds it."""
     problem = helix_chain(16, right="displaced", amp=0.0)
     relaxed = problem.system
@@ -166,7 +166,7 @@ def _displaced(folder: Folder, t_end: float) -> list[Row]:
     still = np.abs(run.data.position.values[:, -1] - position[-1]).max()
     return [
         Row("displaced end: largest departure from its place", float(still), 0.0, bool(still == 0.0), "held exactly"),
-        compared(
+        compare(
             "displaced end: mean reaction along the helix", float(pulls.mean()), -float(holds.mean()),
             within=BALANCED * abs(float(pulls.mean())), remark="stretched by 2 per cent; reference: the other end", digits=3,
         ),

@@ -26,7 +26,7 @@ from ..systems.body import Body
 from ..systems.chain.chain import Chain
 from ..systems.chain.ends import Clamped, Force
 from ..systems.potentials.pair_potentials import LennardJones
-from .report import Folder, Report, Row, compared, power, small
+from .report import Folder, Report, Row, compare, power, small
 from .stepping import driver_of
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _error_rows(kind: str, form: str, errors: tuple[Array, Array]) -> list[Row]:
     order = float(np.median(np.log2(coarse[seen] / fine[seen])))
     remark = f"{coarse.min():.1e} to {coarse.max():.1e} along the chain; median over {seen.sum()} bodies"
     expected = METHOD.traits.order
-    return [compared(f"{name}: order of |q|^2 - 1", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=3)]
+    return [compare(f"{name}: order of |q|^2 - 1", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=3)]
 
 
 def _draw(

@@ -26,7 +26,7 @@ from ..running.plan import Problem
 from ..running.runs import Run
 from ..running.simulation import simulate
 from ..systems.potentials.pairwise import Pairwise
-from .report import Folder, Report, Row, compared, small
+from .report import Folder, Report, Row, compare, small
 
 if TYPE_CHECKING:
     from ..systems.chain.chain import Chain
@@ -136,7 +136,7 @@ def _rows(study: Study, *, tears: bool) -> list[Row]:
     first = float(study.runs[0].data.energy[0])
     reference = PULLED_ENERGY if study.end == "pulled" else energy_of(study.problem)
     remark = "two separate programs" if study.end == "pulled" else "all pairs, added up"
-    rows = [compared(f"{study.end}: energy at the start", first, reference, within=1e-11, remark=remark, digits=15)]
+    rows = [compare(f"{study.end}: energy at the start", first, reference, within=1e-11, remark=remark, digits=15)]
     for run in study.runs:
         dt, coarse, fine = study.early[run.method]
         order, expected = float(np.log2(coarse / fine)), run.method.traits.order

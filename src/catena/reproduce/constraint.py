@@ -24,7 +24,7 @@ from ..running.plan import Problem
 from ..systems.chain.chain import Chain, Form
 from .constraint_picture import NAMES, draw_constraint_errors
 from .report import Folder, Report, Row, small
-from .stepping import driver_of, followed
+from .stepping import driver_of, follow_steps
 
 NAME = "constraint"
 ABOUT = "unit quaternions along a chain: constraint error over the step, and symplecticity, in two forms and with projections"
@@ -132,7 +132,7 @@ def residuals(form: Form, method: Method, dt: float, t_end: float, treat: Treatm
     """Largest |q|^2 - 1 and |q.g| of all bodies on the way."""
     problem = _problem(3, 0.5, form)
     driver = driver_of(problem.system, problem.start, method, dt, compiled=True)
-    columns = followed(driver, round(t_end / dt), None if treat is None else lambda z: treat(z, 3))
+    columns = follow_steps(driver, round(t_end / dt), None if treat is None else lambda z: treat(z, 3))
     unit, tangency = (float(np.abs(columns[name][1:]).max()) for name in ("unit_residual", "tangency_residual"))
     return unit, tangency
 
@@ -168,11 +168,11 @@ def _rows(study: Study, *, full: bool) -> list[Row]:
             if kept:
                 rows.append(small(title, values[:, k].max(), ROUND_OFF, remark="round-off"))
                 continue
-            rows.append(_lost(study, method, k, values[:, k], full=full))
+            rows.append(_measure_loss(study, method, k, values[:, k], full=full))
     return rows
 
 
-def _lost(study: Study, method: Method, k: int, values: Array, *, full: bool) -> Row:
+def _measure_loss(study: Study, method: Method, k: int, values: Array, *, full: bool) -> Row:
     """A constraint that a method loses: size and order of its error."""
     order: float = method.traits.order
     reference: float | None

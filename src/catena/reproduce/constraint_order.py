@@ -25,7 +25,7 @@ from ..output.style import MARKERS, line_style, plain_log_axis
 from ..problems.chains import helix_chain
 from ..systems.phase_space import hat
 from ..systems.potentials.pair_potentials import LennardJones
-from .report import Folder, Report, Row, compared, power, small
+from .report import Folder, Report, Row, compare, power, small
 
 NAME = "constraint-order"
 ABOUT = (
@@ -115,7 +115,7 @@ def rotation_derivatives(q: Array) -> list[Array]:
     return found
 
 
-def solved(step: Callable[[Array], Array], guess: Array) -> Array:
+def solve(step: Callable[[Array], Array], guess: Array) -> Array:
     """The fixed point of a step."""
     for _ in range(SWEEPS):
         found = step(guess)
@@ -127,13 +127,13 @@ def solved(step: Callable[[Array], Array], guess: Array) -> Array:
 
 def euler_a(pair: Pair, x: Array, y: Array, h: float, frozen: float | None) -> tuple[Array, Array]:
     """Positions at the new time, momenta at the old one."""
-    new = solved(lambda found: x + h * pair.velocity(found, y), x)
+    new = solve(lambda found: x + h * pair.velocity(found, y), x)
     return new, y + h * pair.force(new, y, frozen)
 
 
 def euler_b(pair: Pair, x: Array, y: Array, h: float, frozen: float | None) -> tuple[Array, Array]:
     """Momenta at the new time, positions at the old one."""
-    new = solved(lambda found: y + h * pair.force(x, found, frozen), y)
+    new = solve(lambda found: y + h * pair.force(x, found, frozen), y)
     return x + h * pair.velocity(x, new), new
 
 
@@ -156,7 +156,7 @@ def gauss_step(s: int) -> Callable[..., tuple[Array, Array]]:
                 [np.concatenate([pair.velocity(w[:7], w[7:]), pair.force(w[:7], w[7:], frozen)]) for w in stages]
             )
 
-        stages = solved(lambda found: z + h * a @ rates(found), np.tile(z, (s, 1)))
+        stages = solve(lambda found: z + h * a @ rates(found), np.tile(z, (s, 1)))
         z = z + h * b @ rates(stages)
         return z[:7], z[7:]
 
@@ -245,7 +245,7 @@ def _rows(reading: Reading, method: str, dts: tuple[float, ...], found: Found) -
             continue
         order = _order(dts, values)
         rows.append(
-            compared(f"{title} order of {name}", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=3)
+            compare(f"{title} order of {name}", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=3)
         )
     return rows
 

@@ -20,8 +20,8 @@ from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import MARKERS, legend_above, line_style
 from ..problems.tops import symmetric_top
 from ..systems.base import Array, State, System
-from .report import Folder, Report, Row, compared, power, small
-from .stepping import driver_of, followed
+from .report import Folder, Report, Row, compare, power, small
+from .stepping import driver_of, follow_steps
 
 NAME = "coordinates"
 ABOUT = "matrices, quaternions and Euler angles: operations of a product, digits lost in many, jumps near the pole"
@@ -210,7 +210,7 @@ def _digit_rows(found: Drift) -> list[Row]:
     lost = angle_errors()
     exponent = power(ANGLES[:6], lost["trace of the matrix"][:6])
     rows.append(
-        compared(
+        compare(
             "angle from the trace: exponent of its relative error",
             exponent,
             -2.0,
@@ -289,13 +289,13 @@ def _end(system: System, start: State, dt: float) -> Array:
 
 
 def _last(system: System, start: State, dt: float, name: str) -> Array:
-    return np.asarray(followed(driver_of(system, start, METHOD, dt), round(PASSED / dt))[name][-1])
+    return np.asarray(follow_steps(driver_of(system, start, METHOD, dt), round(PASSED / dt))[name][-1])
 
 
 def _jump_rows(distances: tuple[float, ...], errors: dict[float, tuple[float, float]]) -> list[Row]:
     speeds = [precession_speed(d) for d in distances]
     rows = [
-        compared(
+        compare(
             "passing the pole: exponent of the rate of psi over the distance", power(distances, speeds), -1.0, within=0.05,
             remark=f"{speeds[-1]:.0f} times the speed of the axis at a distance of {distances[-1]:g}", digits=4,
         )
@@ -303,7 +303,7 @@ def _jump_rows(distances: tuple[float, ...], errors: dict[float, tuple[float, fl
     _, angles = passing(0.0)
     jump = float(np.abs(np.diff(angles[:, 0])).max())
     rows.append(
-        compared("through the pole: jump of psi", jump, math.pi, within=1e-9, remark="at a smooth motion", digits=6)
+        compare("through the pole: jump of psi", jump, math.pi, within=1e-9, remark="at a smooth motion", digits=6)
     )
     far, near = errors[distances[0]], errors[distances[-1]]
     for k, (name, wanted) in enumerate((("Euler angles", "> 100"), ("quaternions", "< 10"))):

@@ -179,7 +179,7 @@ class Chain:
         path = [(q, p)]
         size = 12 * self.n
         for _ in range(steps):
-            x, corrections = self._solved(x, q, p, h, keep_hidden=keep_hidden)
+            x, corrections = self._solve(x, q, p, h, keep_hidden=keep_hidden)
             q, p = q + x[:size].reshape(q.shape), p + x[size : 2 * size].reshape(p.shape)
             path.append((q, p))
             most = max(most, corrections)
@@ -190,7 +190,7 @@ class Chain:
         moved = x + 1j * ALONG * np.eye(self.unknowns)
         return self.residual(moved, q, p, h, keep_hidden=keep_hidden).imag.T / ALONG
 
-    def _solved(self, x: Array, q: Array, p: Array, h: float, *, keep_hidden: bool) -> tuple[Array, int]:
+    def _solve(self, x: Array, q: Array, p: Array, h: float, *, keep_hidden: bool) -> tuple[Array, int]:
         """The unknowns of a step by Newton's method, and how many corrections it took."""
         before = np.inf
         for number in range(1, MOST + 1):

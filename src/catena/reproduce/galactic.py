@@ -25,7 +25,7 @@ from ..running.plan import Problem, make_plan
 from ..running.runs import Run
 from ..running.simulation import FAILURES, simulate
 from ..systems.base import State
-from .report import Folder, Report, Row, compared
+from .report import Folder, Report, Row, compare
 
 NAME = "galactic"
 ABOUT = "galactic orbit: crossings over t = 1e6 for six pairs of method and step [hairer1993], and energy drift"
@@ -141,14 +141,14 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 def _count_row(case: Case, orbit: Orbit, *, quick: bool) -> Row:
     spent = f"{orbit.seconds:.1f} s"
     if quick:
-        return compared(f"{case}: crossings", orbit.count, case.short, remark=spent)
+        return compare(f"{case}: crossings", orbit.count, case.short, remark=spent)
     remark = f"{spent}; a later repetition: {case.repeated}"
     if case.row == NOISY:
         return Row(f"{case}: crossings", orbit.count, case.published, None, f"noise, see below; {remark}")
-    return compared(f"{case}: crossings", orbit.count, case.published, remark=remark)
+    return compare(f"{case}: crossings", orbit.count, case.published, remark=remark)
 
 
-def nudged(change: float) -> Problem:
+def nudge(change: float) -> Problem:
     """The galactic orbit with q1 changed at the start."""
     problem = galactic()
     start = problem.start
@@ -160,7 +160,7 @@ def _spread_row(orbit: Orbit, t_end: float) -> Row:
     """The noisy row from starts that differ in the twelfth digit: the published count is one more of these counts."""
     case = next(case for case in CASES if case.row == NOISY)
     counts = [orbit.count]
-    counts += [follow(nudged(k * NUDGE), case.method, dt=case.dt, t_end=t_end).count for k in NUDGES]
+    counts += [follow(nudge(k * NUDGE), case.method, dt=case.dt, t_end=t_end).count for k in NUDGES]
     mean, deviation = float(np.mean(counts)), float(np.std(counts, ddof=1))
     ours = f"{mean:.0f} +- {deviation:.0f}"
     agrees = abs(case.published - mean) <= 3 * deviation
@@ -174,7 +174,7 @@ def _energy_rows(case: Case, orbit: Orbit) -> list[Row]:
         return [Row(f"{case.row}: largest |H - 2|", largest, f"< {NOISY_ENERGY:g}", largest < NOISY_ENERGY, digits=3)]
     known = (("least", orbit.least, case.least), ("largest", orbit.largest, case.largest))
     return [
-        compared(f"{case.row}: {word} H - 2", ours, reference, within=case.last_digit, digits=6)
+        compare(f"{case.row}: {word} H - 2", ours, reference, within=case.last_digit, digits=6)
         for word, ours, reference in known
         if reference is not None
     ]
@@ -192,7 +192,7 @@ def _drift_runs(*, steps: int) -> tuple[Run, Run]:
 def _drift_rows(rk4: Run, gauss: Run) -> list[Row]:
     lost, kept = rk4.data.energy.values - ENERGY, gauss.data.energy.values - ENERGY
     rows = [
-        compared(f"RK4(), dt = 0.4: H - 2 after {n} steps", float(lost[n]), reference, within=within)
+        compare(f"RK4(), dt = 0.4: H - 2 after {n} steps", float(lost[n]), reference, within=within)
         for n, (reference, within) in DRIFT.items()
         if n < len(lost)
     ]

@@ -17,7 +17,7 @@ from ..methods.runge_kutta.implicit import Gauss, RadauIIA, SunGeng
 from ..output.style import MARKERS, legend_above, line_style
 from ..problems.classic import galactic
 from .galactic import CASES, NOISY, Case, follow
-from .report import Folder, Report, Row, compared
+from .report import Folder, Report, Row, compare
 from .stopped import Stopped
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _explicit_row(case: Case, t_end: float, *, quick: bool) -> Row:
     if case.row == "f" and not quick:
         remark = "one more than published, by two programs: see the errata"
         return Row(f"{case}: crossings", ours, published, None, remark)
-    return compared(f"{case}: crossings", ours, published, remark="no iteration")
+    return compare(f"{case}: crossings", ours, published, remark="no iteration")
 
 
 def _draw(folder: Folder, counts: dict[str, dict[str, int]], *, quick: bool) -> None:

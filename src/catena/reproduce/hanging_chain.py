@@ -24,8 +24,8 @@ from ..problems.linkages import hanging_chain
 from ..running.runs import Run
 from ..running.simulation import simulate
 from ..systems.base import Array
-from .report import Folder, Report, Row, compared, small
-from .stepping import driver_of, followed
+from .report import Folder, Report, Row, compare, small
+from .stepping import driver_of, follow_steps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,7 +143,7 @@ Motions = dict[tuple[str, str], Motion]  # of a chain by a step
 def reproduce(out: Path, *, quick: bool = False) -> Report:
     """Both chains over 100 s, 20 s of them as published; with `quick` over 20 s."""
     motions = {
-        (joint, name): moved(joint, method, DT, SHOWN if quick else LONG)
+        (joint, name): move(joint, method, DT, SHOWN if quick else LONG)
         for joint in JOINTS
         for name, method in LEVELS.items()
     }
@@ -153,12 +153,14 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     _draw_velocities(folder, motions)
     rows = [*_start_rows(motions), *_motion_rows()]
     rows += [row for case in STEPPED if not (quick and case[0] == "Rattle") for row in _step_rows(*case)]
-    rows += [row for (joint, name), motion in motions.items() for row in _kept_rows(f"{joint}, {name}", motion)]
+    rows += [
+        row for (joint, name), motion in motions.items() for row in _rows_of_what_is_kept(f"{joint}, {name}", motion)
+    ]
     rows += [row for joint in JOINTS for row in _velocity_rows(joint, motions)]
     return folder.report(NAME, "Hanging chains of four boxes", rows, notes=NOTES)
 
 
-def moved(joint: str, method: Method, dt: float, t_end: float) -> Motion:
+def move(joint: str, method: Method, dt: float, t_end: float) -> Motion:
     """A chain from its release, sampled at every step."""
     return Motion(simulate(hanging_chain(joint), method=method, dt=dt, steps=round(t_end / dt)))
 
@@ -171,10 +173,10 @@ def _start_rows(motions: Motions) -> list[Row]:
     for joint in JOINTS:
         motion = motions[joint, "published step"]
         count = sum(len(j.rows) for j in motion.run.system.joints)
-        rows.append(compared(f"{joint}: constraints", count, ROW_COUNTS[joint], remark="[nielsen2013]"))
+        rows.append(compare(f"{joint}: constraints", count, ROW_COUNTS[joint], remark="[nielsen2013]"))
         energy = ENERGIES[joint]
         first = float(motion.column("energy")[0])
-        rows.append(compared(f"{joint}: energy at the start", first, energy, within=SUMMED * abs(energy), digits=16))
+        rows.append(compare(f"{joint}: energy at the start", first, energy, within=SUMMED * abs(energy), digits=16))
         sums = motion.kinetic + motion.potential - motion.column("energy")
         worst = float(np.abs(sums).max() / motion.kinetic.max())
         remark = "the two parts from the states, the whole as measured in the run"
@@ -186,7 +188,7 @@ def _motion_rows() -> list[Row]:
     """The motion itself, by a composition of order six."""
     rows = []
     for joint in JOINTS:
-        motion = moved(joint, ACCURATE, FINE, 2.0)
+        motion = move(joint, ACCURATE, FINE, 2.0)
         for t, (place, digits) in PLACES[joint].items():
             ours = motion.column("position")[round(t / FINE), -1]
             rows += _components(f"{joint}: r4({t:g})", ours, place, digits)
@@ -200,19 +202,19 @@ def _step_rows(name: str, method: Method, joint: str, dt: float, place: Sequence
     problem = hanging_chain(joint)
     steps = round(1.0 / dt)
     driver = driver_of(problem.system, problem.start, method, dt, every=steps, compiled=name != "Rattle")
-    ours = followed(driver, steps)["position"][-1, -1]
+    ours = follow_steps(driver, steps)["position"][-1, -1]
     return _components(f"{joint}, {name}, dt = {dt:g}: r4(1)", ours, place, STEP_DIGITS)
 
 
 def _components(name: str, ours: Array, reference: Sequence[float], digits: float) -> list[Row]:
     return [
-        compared(f"{name}, {axis}", float(x), y, within=digits, remark=f"to {digits:.0e}", digits=16)
+        compare(f"{name}, {axis}", float(x), y, within=digits, remark=f"to {digits:.0e}", digits=16)
         for axis, x, y in zip("xyz", ours, reference, strict=True)
         if axis != "x" or y != 0.0
     ]
 
 
-def _kept_rows(title: str, motion: Motion) -> list[Row]:
+def _rows_of_what_is_kept(title: str, motion: Motion) -> list[Row]:
     """What stays at round-off at both levels."""
     t_end = f"{motion.time[-1]:g} s"
     about = "l2 and l3" if motion.run.system.joints[0].has_angle else "l3"
@@ -230,10 +232,10 @@ def _velocity_rows(joint: str, motions: Motions) -> list[Row]:
     """What the published step loses: at first with dt^2, then for good."""
     published, both = (motions[joint, name].residual("velocity") for name in LEVELS)
     first = [
-        float(moved(joint, LEVELS["published step"], dt, 1.0).residual("velocity").max()) for dt in HALVED
+        float(move(joint, LEVELS["published step"], dt, 1.0).residual("velocity").max()) for dt in HALVED
     ]  # fmt: skip
     sizes = ", ".join(f"{error:.1e}" for error in first)
-    order = compared(
+    order = compare(
         f"{joint}, published step: order of the joints' velocities, first second", float(np.log2(first[-2] / first[-1])),
         2.0, within=0.05, remark=f"{sizes} with dt = {HALVED}", digits=3,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from ..problems.linkages import hanging_chain
 from ..running.simulation import simulate
 from . import director_step
 from .director_step import Chain
-from .report import Folder, Report, Row, compared, small
+from .report import Folder, Report, Row, compare, small
 
 NAME = "hanging-steps"
 ABOUT = "hanging chains at the published steps in all published unknowns: e(q), C(q) p, joints, energy, momentum [nielsen2013]"
@@ -108,13 +108,13 @@ def study(example: Example, steps: int, *, compiled: bool) -> Study:
 
 
 def _library(example: Example, steps: int, *, compiled: bool) -> tuple[Array, Array]:
-    from .stepping import driver_of, followed
+    from .stepping import driver_of, follow_steps
 
     problem, method = hanging_chain(example.joint), EnergyMomentum(level="position")
     if compiled:
         run = simulate(problem, method=method, dt=example.dt, steps=steps, progress=False)
         return run.data.position.values, run.data.angular_momentum.values
-    found = followed(driver_of(problem.system, problem.start, method, example.dt), steps)
+    found = follow_steps(driver_of(problem.system, problem.start, method, example.dt), steps)
     return found["position"], found["angular_momentum"]
 
 
@@ -123,12 +123,12 @@ def _rows(found: Study) -> list[Row]:
     name = f"{example.joint}, dt = {example.dt:g}"
     t_end = f"{found.time[-1]:g} s"
     counted = f"printed {example.printed}, which counts q and the rows only"
-    rows = [compared(f"{name}: unknowns of a step", found.whole.chain.unknowns, example.unknowns, remark=counted)]
+    rows = [compare(f"{name}: unknowns of a step", found.whole.chain.unknowns, example.unknowns, remark=counted)]
     second = round(1.0 / example.dt)
     if second < len(found.whole.q):
         place = found.whole.q[second, -1, 0]
         rows += [
-            compared(f"{name}: r4(1), {axis}", float(x), y, within=PLACE_DIGITS, remark="to 1e-11", digits=15)
+            compare(f"{name}: r4(1), {axis}", float(x), y, within=PLACE_DIGITS, remark="to 1e-11", digits=15)
             for axis, x, y in zip("xyz", place, example.place, strict=True)
         ]
     rows += [

@@ -15,7 +15,7 @@ from ..output.style import legend_above, line_style
 from ..problems.classic import harmonic
 from ..running.runs import Run
 from ..running.simulation import simulate
-from .report import Folder, Report, Row, compared
+from .report import Folder, Report, Row, compare
 
 NAME = "harmonic"
 ABOUT = "harmonic oscillator: energy of eight methods against closed formulas"
@@ -60,7 +60,7 @@ def _ends(runs: dict[str, Run]) -> list[Row]:
         change = ENERGY * float(np.expm1(STEPS * np.log1p(factor - 1)))
         ours = float(runs[method].data.energy[-1]) - ENERGY
         remark = "decays, although explicit" if method == "RK4()" else ""
-        rows.append(compared(f"{method}: H - 2 at the end", ours, change, within=1e-12, remark=remark, digits=9))
+        rows.append(compare(f"{method}: H - 2 at the end", ours, change, within=1e-12, remark=remark, digits=9))
     return rows
 
 
@@ -80,7 +80,7 @@ def _ranges(runs: dict[str, Run]) -> list[Row]:
         within = ROUND_OFF + DT**2 * (limits[1] - limits[0])
         for word, ours, limit in zip(("least", "largest"), (error.min(), error.max()), limits, strict=True):
             remark = "quadratic invariants are exact" if method == "Gauss(3)" else ""
-            row = compared(
+            row = compare(
                 f"{method}: {word} H - 2", float(ours), limit - ENERGY, within=within, remark=remark, digits=5
             )
             rows.append(row)
@@ -100,7 +100,7 @@ def _modified_energies(runs: dict[str, Run]) -> list[Row]:
         values = form(runs[method].data.q.values[:, 0], runs[method].data.p.values[:, 0])
         deviation = float(np.abs(values - values[0]).max())
         rows.append(
-            compared(f"{method}: change of {text}", deviation, 0.0, within=ROUND_OFF, remark="round-off", digits=2)
+            compare(f"{method}: change of {text}", deviation, 0.0, within=ROUND_OFF, remark="round-off", digits=2)
         )
     return rows
 

@@ -18,7 +18,7 @@ from ..output.style import legend_above, log_error_axis, next_line_style
 from ..problems.classic import kepler
 from ..running.runs import Run
 from ..running.simulation import simulate
-from .report import Folder, Report, Row, compared
+from .report import Folder, Report, Row, compare
 
 NAME = "kepler"
 ABOUT = "Kepler problem, e = 0.6: energy, angular momentum, orbits and times of five methods"
@@ -88,25 +88,25 @@ def _rows(case: Case, run: Run) -> list[Row]:
     if isinstance(case.method, Gauss):  # nine digits are equal: compare what is left
         least, largest = float(energy.min()) - START_ENERGY, float(energy.max()) - START_ENERGY
         rows = [
-            compared(f"{name}: least H + 1/2", least, case.least - START_ENERGY, within=5e-12, digits=4),
-            compared(f"{name}: largest H + 1/2", largest, 0.0, within=1e-14, digits=4),
+            compare(f"{name}: least H + 1/2", least, case.least - START_ENERGY, within=5e-12, digits=4),
+            compare(f"{name}: largest H + 1/2", largest, 0.0, within=1e-14, digits=4),
         ]
     else:
         last_digit = 1e-7 if isinstance(case.method, StormerVerlet) else 1e-6
         rows = [
-            compared(f"{name}: least H", float(energy.min()), case.least, within=last_digit),
-            compared(f"{name}: largest H", float(energy.max()), case.largest, within=last_digit),
+            compare(f"{name}: least H", float(energy.min()), case.least, within=last_digit),
+            compare(f"{name}: largest H", float(energy.max()), case.largest, within=last_digit),
         ]
     if case.energy_end is not None:
-        rows.append(compared(f"{name}: H at the end", float(energy[-1]), case.energy_end, within=1e-6))
+        rows.append(compare(f"{name}: H at the end", float(energy[-1]), case.energy_end, within=1e-6))
     if case.momentum_change:
         change = float(momentum[-1])
-        rows.append(compared(f"{name}: L - 0.8 at the end", change, case.momentum_change, within=1e-4, digits=3))
+        rows.append(compare(f"{name}: L - 0.8 at the end", change, case.momentum_change, within=1e-4, digits=3))
         farthest = float(np.hypot(*run.data.q.values.T).max())
-        rows.append(compared(f"{name}: largest distance", farthest, FARTHEST, within=1e-4, digits=5))
+        rows.append(compare(f"{name}: largest distance", farthest, FARTHEST, within=1e-4, digits=5))
     else:
         worst = float(np.abs(momentum).max())
-        rows.append(compared(f"{name}: largest |L - 0.8|", worst, 0.0, within=1e-13, remark="round-off", digits=2))
+        rows.append(compare(f"{name}: largest |L - 0.8|", worst, 0.0, within=1e-13, remark="round-off", digits=2))
     return rows
 
 

@@ -21,7 +21,7 @@ from ..output.style import legend_above, line_style
 from ..output.thinning import after_start, largest
 from ..problems.classic import kepler
 from ..running.simulation import simulate
-from .report import Folder, Report, Row, compared
+from .report import Folder, Report, Row, compare
 
 NAME = "kepler-claims"
 ABOUT = "Kepler problem: errors of position, ellipse and energy; is Euler A more accurate with 100 times the step?"
@@ -73,7 +73,7 @@ def printed_positions(time: Array) -> Array:
     return np.stack([r * np.cos(time), r * np.sin(time)], axis=1)
 
 
-def measured(method: Method, dt: float, t_end: float, exact: Array) -> Errors:
+def measure(method: Method, dt: float, t_end: float, exact: Array) -> Errors:
     """A run beside the exact positions at its samples."""
     every = round(SAMPLE / dt)
     run = simulate(kepler(ECCENTRICITY), method=method, dt=dt, steps=round(t_end / dt), every=every, progress=False)
@@ -87,7 +87,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     """Four methods over t = 200; a tenth of it if `quick`."""
     t_end = 0.1 * T_END if quick else T_END
     exact = exact_positions(np.linspace(0.0, t_end, round(t_end / SAMPLE) + 1))
-    errors = [measured(method, dt, t_end, exact) for method, dt in CASES]
+    errors = [measure(method, dt, t_end, exact) for method, dt in CASES]
     folder = Folder(out)
     _draw(folder, errors, printed_positions(errors[0].time) - exact)
     rows = [*_reference_rows(exact), *_claim_rows(errors[0], errors[1], whole=not quick)]
@@ -99,11 +99,11 @@ def _reference_rows(exact: Array) -> list[Row]:
     at = round(5.0 / SAMPLE)
     printed = printed_positions(np.array([5.0]))[0]
     rows = [
-        compared(f"Kepler's equation, t = 5: q{k + 1}", float(exact[at, k]), AT_FIVE[k], within=1e-14, digits=16)
+        compare(f"Kepler's equation, t = 5: q{k + 1}", float(exact[at, k]), AT_FIVE[k], within=1e-14, digits=16)
         for k in range(2)
     ]
     rows += [
-        compared(
+        compare(
             f"angle = time, t = 5: q{k + 1}", float(printed[k]), PRINTED_AT_FIVE[k], within=1e-6,
             remark="as printed: on the ellipse, at a wrong time",
         )
@@ -111,7 +111,7 @@ def _reference_rows(exact: Array) -> list[Row]:
     ]  # fmt: skip
     run = simulate(kepler(), method=EulerA(), dt=0.05, steps=100, progress=False)
     rows += [
-        compared(
+        compare(
             f"EulerA(), dt = 0.05, t = 5: q{k + 1}", float(run.final.q[k]), EULER_AT_FIVE[k], within=1e-12, digits=14
         )
         for k in range(2)
@@ -157,7 +157,7 @@ def _order_row(method: Method, dt: float) -> Row:
         found.append(float(np.linalg.norm(run.final.q - exact[-1])))
     remark = f"{found[0]:.2g} with dt = {dt:g}"
     order = float(np.log2(found[0] / found[1]))
-    return compared(
+    return compare(
         f"{method}, t = {SHORT:g}: order of the position", order, 1.0, within=ORDER_TOLERANCE, remark=remark, digits=3
     )
 

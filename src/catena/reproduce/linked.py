@@ -19,10 +19,10 @@ from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import legend_above, line_style, plain_log_axis
 from ..problems.linkages import hanging_chain, molecule
 from ..systems.base import Array, State
-from ..systems.linkage.joint_form.form import unpacked
+from ..systems.linkage.joint_form.form import unpack_state
 from ..systems.linkage.joint_form.layout import layout_of
 from ..systems.linkage.linkage import Linkage
-from .report import Folder, Report, Row, compared, small
+from .report import Folder, Report, Row, compare, small
 from .stepping import driver_of
 
 if TYPE_CHECKING:
@@ -97,18 +97,18 @@ def _molecule_rows(t_end: float) -> list[Row]:
     assert isinstance(system, Linkage)
     driver = driver_of(system, problem.start, Gauss(6), DT)
     energy = system.columns(driver.first_row().rows)["energy"]
-    rows = [compared("molecule: energy", float(energy[0]), ENERGY, within=1e-12, digits=15)]
+    rows = [compare("molecule: energy", float(energy[0]), ENERGY, within=1e-12, digits=15)]
     for t, reference in FOURTH.items():
         if t > t_end:
             return rows
         driver.advance(round(t / DT) - driver.step)
-        found = _fourth(system, unpacked(system, driver.z, t))
+        found = _fourth(system, unpack_state(system, driver.z, t))
         rows += [
-            compared(f"molecule: r4({t:g}), {name}", float(x), y, within=DIGITS, digits=15)
+            compare(f"molecule: r4({t:g}), {name}", float(x), y, within=DIGITS, digits=15)
             for name, x, y in zip("xyz", found, reference, strict=True)
         ]
     angle = float(driver.z[layout_of(system).angles[0]])
-    return [*rows, compared("molecule: angle at t = 2", angle, ANGLE, within=DIGITS, digits=15)]
+    return [*rows, compare("molecule: angle at t = 2", angle, ANGLE, within=DIGITS, digits=15)]
 
 
 def _matrix_rows() -> list[Row]:
@@ -123,9 +123,7 @@ def _matrix_rows() -> list[Row]:
         name = "printed" if printed else "corrected"
         within = 0.005 if printed else 1e-14
         rows.append(
-            compared(
-                f"d|r34|^2/dt at the start, {name} matrix", change, reference, within=within, remark=word, digits=4
-            )
+            compare(f"d|r34|^2/dt at the start, {name} matrix", change, reference, within=within, remark=word, digits=4)
         )
     problem = molecule()
     system = problem.system
@@ -138,7 +136,7 @@ def _matrix_rows() -> list[Row]:
     remark = "recursion beside the least squares of the particles"
     return [
         *rows,
-        compared("molecule: acceleration about the axis", ours, dense, within=1e-12, remark=remark, digits=15),
+        compare("molecule: acceleration about the axis", ours, dense, within=1e-12, remark=remark, digits=15),
     ]
 
 

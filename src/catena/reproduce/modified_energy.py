@@ -27,8 +27,8 @@ from ..problems.classic import henon_heiles
 from ..systems.base import Array, State, System
 from ..systems.body import Body
 from ..systems.free_body import FreeBody
-from .report import Folder, Report, Row, compared, power
-from .stepping import driver_of, followed
+from .report import Folder, Report, Row, compare, power
+from .stepping import driver_of, follow_steps
 
 NAME = "modified-energy"
 ABOUT = "first terms of the modified energy of Stormer-Verlet and of splittings of a free body: kept to order 4 where H is to order 2"
@@ -138,7 +138,7 @@ CASES = (
 def swings(case: Case, dt: float, t_end: float) -> tuple[float, float]:
     """Of H and of H + dt^2 H_2, in plain Python."""
     system, start = case.make()
-    columns = followed(driver_of(system, start, case.method, dt), round(t_end / dt))
+    columns = follow_steps(driver_of(system, start, case.method, dt), round(t_end / dt))
     energy = case.energy(columns)
     return float(np.ptp(energy)), float(np.ptp(energy + dt * dt * case.term(columns)))
 
@@ -159,7 +159,7 @@ def _rows(case: Case, dts: tuple[float, ...], values: Array) -> list[Row]:
         measured = power(dts[-2:], values[-2:, k])
         remark = f"{values[-1, k]:.1e} with dt = {dts[-1]:g}"
         title = f"{case.title}, {case.method}: order of the swing of {name}"
-        rows.append(compared(title, measured, order, within=ORDER_TOLERANCE, remark=remark, digits=4))
+        rows.append(compare(title, measured, order, within=ORDER_TOLERANCE, remark=remark, digits=4))
     return rows
 
 

@@ -28,8 +28,8 @@ from ..systems.linkage.joint_form.layout import layout_of
 from ..systems.linkage.joints import Revolute
 from ..systems.linkage.linkage import Linkage
 from .linked import field_at
-from .report import Folder, Report, Row, compared, power, small
-from .stepping import driver_of, followed
+from .report import Folder, Report, Row, compare, power, small
+from .stepping import driver_of, follow_steps
 
 NAME = "molecules"
 ABOUT = "butane, a peptide of ten residues and cyclohexane as linked rigid groups, each beside a second computation [kneller1994]"
@@ -144,10 +144,10 @@ def butane_angles(steps: int) -> tuple[Array, Array]:
 def _butane_rows(psi: Array) -> list[Row]:
     steps, remark = len(psi) - 1, "quadrature of one degree of freedom"
     return [
-        compared("butane: torsion after a quarter of its period", float(psi[steps // 4]), 0.0, within=DIGITS, remark=remark, digits=11),
-        compared("butane: torsion after half of it", float(psi[steps // 2]), -AMPLITUDE, within=DIGITS, remark=remark, digits=11),
-        compared("butane: torsion after a period", float(psi[-1]), AMPLITUDE, within=DIGITS, remark=remark, digits=11),
-        compared("butane: potential at the trans form (kJ/mol)", torsion_energy(0.0) / 100.0, sum(TORSION), within=1e-12),
+        compare("butane: torsion after a quarter of its period", float(psi[steps // 4]), 0.0, within=DIGITS, remark=remark, digits=11),
+        compare("butane: torsion after half of it", float(psi[steps // 2]), -AMPLITUDE, within=DIGITS, remark=remark, digits=11),
+        compare("butane: torsion after a period", float(psi[-1]), AMPLITUDE, within=DIGITS, remark=remark, digits=11),
+        compare("butane: potential at the trans form (kJ/mol)", torsion_energy(0.0) / 100.0, sum(TORSION), within=1e-12),
     ]  # fmt: skip
 
 
@@ -196,7 +196,7 @@ def peptide(residues: int) -> tuple[Linkage, State, list[tuple[int, ...]]]:
 def _peptide_rows(residues: int, steps: int, *, compiled: bool) -> list[Row]:
     system, start, members = peptide(residues)
     name = f"peptide of {residues}"
-    rows = [compared(f"{name}: torsions", len(system.joints), 2 * residues - 2, remark=f"{len(members)} groups")]
+    rows = [compare(f"{name}: torsions", len(system.joints), 2 * residues - 2, remark=f"{len(members)} groups")]
     program = build(system, Gauss(1), compiled=False)
     layout = layout_of(system)
     recursion = field_at(program, program.view.pack(start))[int(layout.links[1, 3]) :]
@@ -207,7 +207,7 @@ def _peptide_rows(residues: int, steps: int, *, compiled: bool) -> list[Row]:
     rows.append(
         small(f"{name}: accelerations, recursion beside least squares", apart, limit, remark="20 eps sqrt(condition)")
     )
-    columns = _stepped(system, start, PEPTIDE_DT, steps, compiled=compiled)
+    columns = _step(system, start, PEPTIDE_DT, steps, compiled=compiled)
     energy = columns["energy"]
     kinetic = float(_kinetic(system, start))
     rows.append(small(f"{name}: energy error, to kinetic", np.abs(energy - energy[0]).max() / kinetic, CONSERVED))
@@ -234,8 +234,8 @@ def _kinetic(system: Linkage, state: State) -> float:
     return 0.5 * float(turning + moving)
 
 
-def _stepped(system: Linkage, start: State, dt: float, steps: int, *, compiled: bool) -> dict[str, Array]:
-    return followed(driver_of(system, start, EnergyMomentum(), dt, compiled=compiled), steps)
+def _step(system: Linkage, start: State, dt: float, steps: int, *, compiled: bool) -> dict[str, Array]:
+    return follow_steps(driver_of(system, start, EnergyMomentum(), dt, compiled=compiled), steps)
 
 
 def atom_paths(system: Linkage, columns: dict[str, Array], members: Sequence[Sequence[int]]) -> list[dict[int, Array]]:
@@ -359,7 +359,7 @@ def boat() -> Boat:
     right = particle_path(atoms, boat_velocity(atoms), RING_END)
     errors = []
     for dt in RING_DTS:
-        columns = _stepped(system, start, dt, round(RING_END / dt), compiled=True)
+        columns = _step(system, start, dt, round(RING_END / dt), compiled=True)
         ends = [path[k][-1] for k, path in enumerate(atom_paths(system, columns, RING))]
         errors.append(float(np.abs(np.array(ends) - right).max()))
     return Boat(errors, system, columns)
@@ -381,14 +381,14 @@ def _ring_rows() -> list[Row]:
     for form, known in (("chair", 0), ("boat", 1)):
         hinges, distances = _freedom(form)
         rows.append(
-            compared(
+            compare(
                 f"cyclohexane, {form}: internal freedom of six hinges",
                 hinges,
                 known,
                 remark=f"{distances} by twelve distances",
             )
         )
-        rows.append(compared(f"cyclohexane, {form}: internal freedom of twelve distances", distances, known))
+        rows.append(compare(f"cyclohexane, {form}: internal freedom of twelve distances", distances, known))
     return rows
 
 
@@ -400,7 +400,7 @@ def _boat_rows(found: Boat) -> list[Row]:
     turned = float(np.degrees(np.ptp(np.unwrap(torsions_of(atoms), axis=0), axis=0).max()))
     remark = f"off by {found.errors[0]:.1e} and {found.errors[1]:.1e} at t = {RING_END:g}"
     return [
-        compared("cyclohexane, boat: order of EnergyMomentum() beside particles", order, 2.0, within=0.1, remark=remark, digits=3),
+        compare("cyclohexane, boat: order of EnergyMomentum() beside particles", order, 2.0, within=0.1, remark=remark, digits=3),
         small("cyclohexane, boat: energy error, relative", np.abs(energy / energy[0] - 1.0).max(), CONSERVED),
         small("cyclohexane, boat: twelve distances", np.abs(lengths - lengths[:, :1]).max(), HELD),
         Row("cyclohexane, boat: largest change of a torsion (degrees)", turned, "> 20", turned > 20.0, "it does move", 3),

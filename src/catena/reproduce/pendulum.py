@@ -11,7 +11,7 @@ from ..output.style import legend_above, line_style
 from ..problems.classic import pendulum
 from ..running.runs import Run
 from ..running.simulation import simulate
-from .report import Folder, Report, Row, compared
+from .report import Folder, Report, Row, compare
 
 NAME = "pendulum"
 ABOUT = "perturbed pendulum: Radau IIA falls into the equilibrium, the midpoint rule keeps a band [hairer1999]"
@@ -53,22 +53,20 @@ def _rows(radau: Run, midpoint: Run, steps: int) -> list[Row]:
             continue
         so_far = kept[: n + 1]
         rows += [
-            compared(f"RadauIIA(2): H after {n} steps", float(lost[n]), energy, within=1e-11, digits=12),
-            compared(f"ImplicitMidpoint(): least H of {n} steps", float(so_far.min()), least, within=5e-9, digits=8),
-            compared(
-                f"ImplicitMidpoint(): largest H of {n} steps", float(so_far.max()), largest, within=5e-9, digits=8
-            ),
+            compare(f"RadauIIA(2): H after {n} steps", float(lost[n]), energy, within=1e-11, digits=12),
+            compare(f"ImplicitMidpoint(): least H of {n} steps", float(so_far.min()), least, within=5e-9, digits=8),
+            compare(f"ImplicitMidpoint(): largest H of {n} steps", float(so_far.max()), largest, within=5e-9, digits=8),
         ]
     rises = int((np.diff(lost[:101]) > 0).sum())
     rows += [
-        compared("RadauIIA(2): steps of the first 100 in which H grows", rises, RISES, remark="not monotonic"),
-        compared("RadauIIA(2): largest H", float(lost.max()), HIGHEST, within=5e-9, digits=8),
+        compare("RadauIIA(2): steps of the first 100 in which H grows", rises, RISES, remark="not monotonic"),
+        compare("RadauIIA(2): largest H", float(lost.max()), HIGHEST, within=5e-9, digits=8),
         Row("ImplicitMidpoint(): width of the band", float(np.ptp(kept)), f"< {BAND}", bool(np.ptp(kept) < BAND)),
     ]
     if steps >= 100_000:
         remark = "reached: (q, p) -> (0, -1/6), not (0, 0)"
         rows.append(
-            compared("RadauIIA(2): H at the end", float(lost[-1]), EQUILIBRIUM, within=1e-8, remark=remark, digits=10)
+            compare("RadauIIA(2): H at the end", float(lost[-1]), EQUILIBRIUM, within=1e-8, remark=remark, digits=10)
         )
     return rows
 

@@ -21,7 +21,7 @@ from ..output.style import plain_log_axis
 from ..problems.chains import helix_chain
 from .constraint import STRUCTURE_FLOOR, project, symplectic_defect
 from .report import Folder, Report, Row, small
-from .stepping import driver_of, followed
+from .stepping import driver_of, follow_steps
 
 NAME = "projection"
 ABOUT = "canonical chain projected onto its constraints after each step: symplectic structure, angular momentum, energy"
@@ -66,17 +66,17 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 def effect(method: Method, steps: int) -> Effect:
     """All of it for one method."""
-    plain, projected = (_followed(method, steps, projected=flag) for flag in (False, True))
+    plain, projected = (_follow(method, steps, projected=flag) for flag in (False, True))
     apart = float(np.abs(plain[2] - projected[2]).max())
     defect = symplectic_defect("quaternion", method)[0], symplectic_defect("quaternion", method, project)[0]
     return Effect(defect, (plain[0], projected[0]), (plain[1], projected[1]), apart)
 
 
-def _followed(method: Method, steps: int, *, projected: bool) -> tuple[float, float, Array]:
+def _follow(method: Method, steps: int, *, projected: bool) -> tuple[float, float, Array]:
     """Largest errors of the angular momentum and the energy, and the last state."""
     problem = helix_chain(BODIES, left="free", right="free", amp=AMP)
     driver = driver_of(problem.system, problem.start, method, DT)
-    columns = followed(driver, steps, (lambda z: project(z, BODIES)) if projected else None)
+    columns = follow_steps(driver, steps, (lambda z: project(z, BODIES)) if projected else None)
     momentum, energy = columns["total_angular_momentum"], columns["energy"]
     return float(np.abs(momentum - momentum[0]).max()), float(np.abs(energy - energy[0]).max()), driver.z + driver.e
 

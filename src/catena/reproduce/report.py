@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..output.files import replacing, write_figure
-from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
+from ..output.style import MARKERS, apply_style, legend_above, line_style, new_figure, plain_log_axis
 from ..text.tables import ShownTable
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Row:
         return f"{value:.{self.digits}g}" if isinstance(value, float) else str(value)
 
 
-def compared(
+def compare(
     quantity: str, ours: float, reference: float, *, within: float = 0.0, remark: str = "", digits: int = 7
 ) -> Row:
     """A row that agrees if the two values differ by no more than `within`."""
@@ -147,7 +147,7 @@ class Folder:
     @contextmanager
     def picture(self, name: str, *, width: float, height: float) -> Iterator[Figure]:
         """A figure to draw into, saved at the end of the `with`; sizes in inches."""
-        with styled():
+        with apply_style():
             figure = new_figure(width=width, height=height)
             yield figure
             self.save(name, figure)

@@ -21,7 +21,7 @@ from ..output.static_plots import draw_dispersion
 from ..output.style import legend_above, line_style, plain_log_axis
 from ..problems.chains import helix_chain
 from ..systems.base import Array
-from .report import Folder, Report, Row, compared
+from .report import Folder, Report, Row, compare
 
 NAME = "rod"
 ABOUT = "a long chain linearised at its equilibrium, against the Cosserat rod that it tends to"
@@ -52,7 +52,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     helix = helix_chain(8, amp=0.0)
     rod = helix.system.rod_limit(at=helix.start)
     found = rod.compare(sizes, count=COUNT)
-    made = (np.abs(found.error).max(axis=1), _without_half_a_link(rod, found), _turned_along(rod, found))
+    made = (np.abs(found.error).max(axis=1), _without_half_a_link(rod, found), _turn_along(rod, found))
     errors = dict(zip(ERRORS, made, strict=True))
     rows = [*_equilibrium_rows(quick=quick), *_wave_rows(rod), *_error_rows(found, errors)]
     folder = Folder(out)
@@ -65,20 +65,20 @@ def _equilibrium_rows(*, quick: bool) -> list[Row]:
     rest = helix.system.equilibrium(helix.start)
     modes = helix.system.normal_modes(rest)
     rows = [
-        compared("equilibrium of 8 bodies: ways down", rest.negative, 0, remark=f"lowest omega^2 = {rest.lowest:.6g}"),
-        compared("first frequency of 8 bodies", float(modes.omega[0]), FIRST, within=1e-12 * FIRST, digits=16),
+        compare("equilibrium of 8 bodies: ways down", rest.negative, 0, remark=f"lowest omega^2 = {rest.lowest:.6g}"),
+        compare("first frequency of 8 bodies", float(modes.omega[0]), FIRST, within=1e-12 * FIRST, digits=16),
     ]
     for n, wanted in {} if quick else LONG.items():
         long = helix_chain(n, amp=0.0)
         omega = float(long.system.normal_modes(long.start, count=COUNT).omega[0])
-        rows.append(compared(f"first frequency of {n} bodies", omega, wanted, within=1e-12 * wanted, digits=16))
+        rows.append(compare(f"first frequency of {n} bodies", omega, wanted, within=1e-12 * wanted, digits=16))
     return rows
 
 
 def _wave_rows(rod: RodLimit) -> list[Row]:
     names = ("slower", "faster")
     rows = [
-        compared(
+        compare(
             f"long waves of stretch and twist, {name}, links per time",
             float(ours),
             exact,
@@ -88,7 +88,7 @@ def _wave_rows(rod: RodLimit) -> list[Row]:
         for name, ours, exact in zip(names, rod.speeds, WAVES, strict=True)
     ]
     b = float(rod.bending_coefficients[0])
-    return [*rows, compared("long waves of bending, b", b, BENDING, within=1e-12 * BENDING, digits=16)]
+    return [*rows, compare("long waves of bending, b", b, BENDING, within=1e-12 * BENDING, digits=16)]
 
 
 def _error_rows(found: RodComparison, errors: dict[str, Array]) -> list[Row]:
@@ -97,14 +97,14 @@ def _error_rows(found: RodComparison, errors: dict[str, Array]) -> list[Row]:
         for n, error in zip(sizes, values[-2:], strict=True):
             wanted = ERRORS[name][n]
             rows.append(
-                compared(f"error: {name}, {n} bodies", float(error), wanted, within=TWO_DIGITS * wanted, digits=3)
+                compare(f"error: {name}, {n} bodies", float(error), wanted, within=TWO_DIGITS * wanted, digits=3)
             )
     between = f"{sizes[0]} to {sizes[1]} bodies, quotient of errors"
     first, second = (float(errors[name][-2] / errors[name][-1]) for name in ("rod", "without half a link"))
     return [
         *rows,
-        compared(f"rod: {between}", first, 4.0, within=1.0, digits=3, remark="order 2"),
-        compared(f"without half a link: {between}", second, 2.0, within=0.1, digits=3, remark="order 1"),
+        compare(f"rod: {between}", first, 4.0, within=1.0, digits=3, remark="order 2"),
+        compare(f"without half a link: {between}", second, 2.0, within=0.1, digits=3, remark="order 1"),
     ]
 
 
@@ -114,7 +114,7 @@ def _without_half_a_link(rod: RodLimit, found: RodComparison) -> Array:
     return np.abs(np.array(short) / found.chain - 1.0).max(axis=1)
 
 
-def _turned_along(rod: RodLimit, found: RodComparison) -> Array:
+def _turn_along(rod: RodLimit, found: RodComparison) -> Array:
     """Largest errors where the compliance at each place is that of a link, turned along the screw."""
     local = {m: (m * rod.angle, part) for m, part in rod.mean.items()}
     made = [replace(rod, harmonics=local).modes(n, count=COUNT) for n in found.sizes.tolist()]

@@ -17,8 +17,8 @@ from ..systems.base import Array, State
 from ..systems.body import Body
 from ..systems.free_body import FreeBody
 from ..systems.scaling.scaling_body import ScalingBody
-from .report import Folder, Report, Row, compared, power, small
-from .stepping import driver_of, followed
+from .report import Folder, Report, Row, compare, power, small
+from .stepping import driver_of, follow_steps
 
 NAME = "scaling"
 ABOUT = "a body that may change its size: free motion, constraint and impacts in closed form and stepped [moeller2012]"
@@ -43,7 +43,7 @@ NOTES = (
 def reproduce(out: Path, *, quick: bool = False) -> Report:
     """All three motions; `quick` measures the order from fewer steps. Nothing is long enough to be compiled."""
     counts = COUNTS[:3] if quick else COUNTS
-    rows = [*_free_rows(counts), *_held_rows(), *_impact_rows(counts)]
+    rows = [*_free_rows(counts), *_rows_of_held_body(), *_impact_rows(counts)]
     folder = Folder(out)
     _draw(folder)
     return folder.report(NAME, "A body that may change its size", rows, notes=NOTES)
@@ -56,24 +56,24 @@ def _free() -> tuple[ScalingBody, State]:
     return body, body.start(a / np.sqrt(s), angular_velocity=np.array(W) / s, scale=s, scale_rate=RATE)
 
 
-def _bounded(restitution: float) -> tuple[ScalingBody, State]:
+def _bound(restitution: float) -> tuple[ScalingBody, State]:
     body = ScalingBody(Body(moments=MOMENTS), "unilateral", restitution)
     turning = np.array(W) / BOUNCE_SCALE
     return body, body.start(angular_velocity=turning, scale=BOUNCE_SCALE, scale_rate=BOUNCE_RATE)
 
 
-def _stepped(body: ScalingBody, start: State, method: Method, *, dt: float, steps: int) -> dict[str, Array]:
-    return followed(driver_of(body, start, method, dt), steps)
+def _step(body: ScalingBody, start: State, method: Method, *, dt: float, steps: int) -> dict[str, Array]:
+    return follow_steps(driver_of(body, start, method, dt), steps)
 
 
 def _free_rows(counts: tuple[int, ...]) -> list[Row]:
     body, start = _free()
     exact = body.exact(list(SCALES), start)
     rows = [
-        compared(f"free: s({t:g})", float(s), SCALES[t], within=DIGITS, digits=15)
+        compare(f"free: s({t:g})", float(s), SCALES[t], within=DIGITS, digits=15)
         for t, s in zip(SCALES, exact.scale, strict=True)
     ]
-    gauss = _stepped(body, start, Gauss(6), dt=0.1, steps=20)
+    gauss = _step(body, start, Gauss(6), dt=0.1, steps=20)
     error = float(np.abs(gauss["orientation"][-1] - exact.orientation[1]).max())
     rows.append(small("free: Gauss(6) to t = 2, off by", error, 1e-12, remark="orientation"))
     far = body.exact(1e12, start)
@@ -83,7 +83,7 @@ def _free_rows(counts: tuple[int, ...]) -> list[Row]:
     rows.append(small("free: orientation in the end, off by", error, 1e-11, remark="turned through a finite tau"))
     errors, drift, turn = [], 0.0, 0.0
     for n in counts:
-        found = _stepped(body, start, EnergyMomentum(), dt=2.0 / n, steps=n)
+        found = _step(body, start, EnergyMomentum(), dt=2.0 / n, steps=n)
         errors.append(
             float(
                 np.abs(found["orientation"][-1] - exact.orientation[1]).max() + abs(found["scale"][-1] - exact.scale[1])
@@ -92,32 +92,30 @@ def _free_rows(counts: tuple[int, ...]) -> list[Row]:
         drift = max(drift, float(np.ptp(found["energy"])))
         turn = max(turn, float(np.ptp(found["spatial_momentum"], axis=0).max()))
     order = -power(counts, errors)
-    rows.append(compared("free: order of EnergyMomentum()", order, 2.0, within=ORDER_TOLERANCE, digits=4))
+    rows.append(compare("free: order of EnergyMomentum()", order, 2.0, within=ORDER_TOLERANCE, digits=4))
     rows.append(small("free: change of its energy", drift, ROUND_OFF, remark="round-off"))
     rows.append(small("free: change of its angular momentum in space", turn, ROUND_OFF, remark="round-off"))
     return rows
 
 
-def _held_rows() -> list[Row]:
+def _rows_of_held_body() -> list[Row]:
     """The perfect constraint: as a reduced equation (Gauss) and with its multiplier in every step (EnergyMomentum)."""
     held, rigid = ScalingBody(Body(moments=MOMENTS), "equality"), FreeBody(Body(moments=MOMENTS))
     start = held.start(angular_velocity=W)
     exact = rigid.exact(2.0, rigid.start(angular_velocity=W))
-    gauss = _stepped(held, start, Gauss(6), dt=0.1, steps=20)
+    gauss = _step(held, start, Gauss(6), dt=0.1, steps=20)
     error = float(np.abs(gauss["orientation"][-1] - exact.orientation).max())
     coarse, fine = (
-        np.abs(
-            _stepped(held, start, EnergyMomentum(), dt=2.0 / n, steps=n)["orientation"][-1] - exact.orientation
-        ).max()
+        np.abs(_step(held, start, EnergyMomentum(), dt=2.0 / n, steps=n)["orientation"][-1] - exact.orientation).max()
         for n in (100, 200)
     )
     return [
         small("held: reduced equation to t = 2, off the rigid body by", error, 1e-12, remark="Gauss(6)"),
-        compared(
+        compare(
             "held: order with the multiplier in each step", float(np.log2(coarse / fine)), 2.0, within=ORDER_TOLERANCE,
             remark="EnergyMomentum()", digits=4,
         ),
-        compared(
+        compare(
             "held: multiplier", float(held.multiplier(start)), -float(np.array(MOMENTS) @ np.square(W)), within=DIGITS,
             remark="-w.Theta w", digits=15,
         ),
@@ -125,49 +123,47 @@ def _held_rows() -> list[Row]:
 
 
 def _impact_rows(counts: tuple[int, ...]) -> list[Row]:
-    body, start = _bounded(0.0)
+    body, start = _bound(0.0)
     times = body.impacts(start, 3.0)
     before = body.exact(np.nextafter(times[0], 0.0), start)
     after = body.exact(3.0, start)
-    stepped = _stepped(body, start, EnergyMomentum(), dt=0.05, steps=60)
+    stepped = _step(body, start, EnergyMomentum(), dt=0.05, steps=60)
     rows = [
-        compared("impact: time", float(times[0]), IMPACT_TIME, within=DIGITS, digits=15),
-        compared("impact: rate before", float(before.scale_rate), IMPACT_RATE, within=DIGITS, digits=15),
-        compared("restitution 0: energy after", float(stepped["energy"][-1]), RESTING_ENERGY, within=DIGITS, digits=15),
-        compared(
-            "restitution 0: multiplier after", float(body.multiplier(after)), MULTIPLIER, within=DIGITS, digits=15
-        ),
-        compared("restitution 0: impacts", len(times), 1, remark="contact persists"),
+        compare("impact: time", float(times[0]), IMPACT_TIME, within=DIGITS, digits=15),
+        compare("impact: rate before", float(before.scale_rate), IMPACT_RATE, within=DIGITS, digits=15),
+        compare("restitution 0: energy after", float(stepped["energy"][-1]), RESTING_ENERGY, within=DIGITS, digits=15),
+        compare("restitution 0: multiplier after", float(body.multiplier(after)), MULTIPLIER, within=DIGITS, digits=15),
+        compare("restitution 0: impacts", len(times), 1, remark="contact persists"),
     ]
-    elastic, start = _bounded(1.0)
+    elastic, start = _bound(1.0)
     exact = elastic.exact(3.0, start)
     errors, drift = [], 0.0
     for n in counts:
-        found = _stepped(elastic, start, EnergyMomentum(), dt=3.0 / n, steps=n)
+        found = _step(elastic, start, EnergyMomentum(), dt=3.0 / n, steps=n)
         errors.append(float(abs(found["scale"][-1] - exact.scale)))
         drift = max(drift, float(np.ptp(found["energy"])))
     order = -power(counts, errors)
-    half, start = _bounded(0.5)
+    half, start = _bound(0.5)
     impacts = half.impacts(start, 100.0)
     ratio = float(np.diff(impacts)[-1] / np.diff(impacts)[-2])
     return [
         *rows,
-        compared("restitution 1: order of EnergyMomentum() over three impacts", order, 2.0, within=0.1, digits=4),
+        compare("restitution 1: order of EnergyMomentum() over three impacts", order, 2.0, within=0.1, digits=4),
         small("restitution 1: change of its energy", drift, ROUND_OFF, remark="round-off"),
-        compared("restitution 0.5: last flights, ratio of their lengths", ratio, 0.5, within=1e-4, remark="impacts end at "
+        compare("restitution 0.5: last flights, ratio of their lengths", ratio, 0.5, within=1e-4, remark="impacts end at "
                  f"t = {impacts[-1]:.6f}, after {len(impacts)}"),
     ]  # fmt: skip
 
 
 def _draw(folder: Folder) -> None:
-    impacts = np.concatenate([body.impacts(start, 5.0) for body, start in map(_bounded, RESTITUTIONS)])
+    impacts = np.concatenate([body.impacts(start, 5.0) for body, start in map(_bound, RESTITUTIONS)])
     t = np.unique(np.concatenate([np.linspace(0.0, 5.0, 501), np.nextafter(impacts, 0.0), impacts]))
     columns: dict[str, Array] = {"time": t}
     with folder.picture("scaling", width=6.8, height=5.4) as figure:
         (left, right), (low, last) = figure.subplots(2, 2)
         body, start = _free()
         exact = body.exact(t, start)
-        coarse = _stepped(body, start, EnergyMomentum(), dt=0.25, steps=20)
+        coarse = _step(body, start, EnergyMomentum(), dt=0.25, steps=20)
         left.plot(t, exact.scale, label="s, closed form", **line_style(0))
         left.plot(
             np.arange(21) * 0.25,
@@ -183,7 +179,7 @@ def _draw(folder: Folder) -> None:
         right.set_ylabel("orientation, free")
         columns["free"] = exact.scale
         for number, restitution in enumerate(RESTITUTIONS):
-            bounded, start = _bounded(restitution)
+            bounded, start = _bound(restitution)
             motion = bounded.exact(t, start)
             energy = 0.5 * bounded.kappa * motion.scale_rate**2 + RESTING_ENERGY / motion.scale**2
             low.plot(t, motion.scale, label=f"restitution {restitution:g}", **line_style(number))

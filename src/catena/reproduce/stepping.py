@@ -20,7 +20,7 @@ def driver_of(
     return Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=every)
 
 
-def followed(driver: Driver, steps: int, treat: Callable[[Array], None] | None = None) -> dict[str, Array]:
+def follow_steps(driver: Driver, steps: int, treat: Callable[[Array], None] | None = None) -> dict[str, Array]:
     """All samples by name, that of the start first; `treat` changes the stepped variables after each step.
 
     Raises

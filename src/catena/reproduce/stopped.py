@@ -16,7 +16,7 @@ from ..kernels.views import NOT_CONVERGED, View, dimension
 from ..methods.base import Method, Stepper, Traits
 from ..methods.runge_kutta import stages
 from ..methods.runge_kutta.implicit import finish
-from ..methods.runge_kutta.stages import begin, lane_count, used, whole_sweep
+from ..methods.runge_kutta.stages import begin, count_used, lane_count, whole_sweep
 
 if TYPE_CHECKING:
     from ..methods.runge_kutta.implicit import Gauss, RadauIIA, SunGeng
@@ -64,7 +64,7 @@ class Stopped(Method):
         tab = stages.table(tableau)
         kernel = bind(stopped_step, dict(stages.fills(view, tableau.stages)))
         parameters = {"stopped": np.array([self.tolerance, float(self.afresh)])}
-        memory = used(np.empty(view.dimension), tab)
+        memory = count_used(np.empty(view.dimension), tab)
         return Stepper(kernel, tab, memory, view.dimension * tab.shape[1] + 5, parameters, packed=True)
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ from ..problems.tops import nutation, symmetric_top
 from ..running.runs import Run
 from ..running.simulation import simulate
 from . import top_constraints
-from .report import Folder, Report, Row, compared, small
+from .report import Folder, Report, Row, compare, small
 
 NAME = "top"
 ABOUT = "heavy symmetric top: three sets of coordinates, QUAT-EM [betsch2009] and RATTLE [leimkuhler2004], constraint errors"
@@ -142,7 +142,7 @@ def _exact_rows(runs: dict[str, Run]) -> list[Row]:
         rows.append(small(title, error, FINE_LEVEL, remark=f"of {', '.join(found)}"))
         if coordinates == "quaternion":
             rows += [
-                compared(f"{coordinates}, t = 1: {name}", float(found[name]), EXACT[name], within=FINE_LEVEL, digits=14)
+                compare(f"{coordinates}, t = 1: {name}", float(found[name]), EXACT[name], within=FINE_LEVEL, digits=14)
                 for name in ("theta", "psi", "height", "y1", "y2", "y3")
             ]
     whole = [_matrices(run) for run in runs.values()]
@@ -163,8 +163,8 @@ def _nutation_rows(run: Run) -> list[Row]:
     # an extreme lies within half a step of a sample: cos(theta) swings harmonically but for a few percent
     within = 0.5 * (facts["highest_cosine"] - facts["lowest_cosine"]) * (np.pi * FINE_DT / facts["period"]) ** 2
     return [
-        compared("least cos(theta)", float(cosine.min()), facts["lowest_cosine"], within=within, remark="root of the cubic"),
-        compared("largest cos(theta)", float(cosine.max()), facts["highest_cosine"], within=within, remark="root of the cubic"),
+        compare("least cos(theta)", float(cosine.min()), facts["lowest_cosine"], within=within, remark="root of the cubic"),
+        compare("largest cos(theta)", float(cosine.max()), facts["highest_cosine"], within=within, remark="root of the cubic"),
     ]  # fmt: skip
 
 
@@ -203,11 +203,11 @@ def _convergence_rows(errors: dict[str, list[float]]) -> list[Row]:
         for count, ours, known in zip(COUNTS, values, ERRORS[method], strict=True):
             last = 0.5001 * 10.0 ** (np.floor(np.log10(known)) - 4)
             title = f"{method}, {count} steps to t = {CONVERGENCE_END:g}: error of R"
-            rows.append(compared(title, ours, known, within=last, digits=5))
+            rows.append(compare(title, ours, known, within=last, digits=5))
         order = float(np.log2(values[-2] / values[-1]))
-        rows.append(compared(f"{method}: order", order, 2, within=ORDER_TOLERANCE, digits=5))
+        rows.append(compare(f"{method}: order", order, 2, within=ORDER_TOLERANCE, digits=5))
     ratio = errors["Rattle()"][-1] / errors["QuatEM()"][-1]
-    rows.append(compared("error of RATTLE / error of QUAT-EM", ratio, 7.8, within=0.05, digits=3))
+    rows.append(compare("error of RATTLE / error of QUAT-EM", ratio, 7.8, within=0.05, digits=3))
     return rows
 
 
@@ -226,11 +226,11 @@ def _long_rows(quat_em: Run, rattle: Run) -> list[Row]:
     energy = rattle.data.energy.values - rattle.data.energy.values[0]
     for word, ours, known in zip(("least", "largest"), (energy.min(), energy.max()), BAND, strict=True):
         title = f"Rattle(), {LONG} steps: {word} E - E0"
-        rows.append(compared(title, float(ours), known, within=LAST_DIGIT, remark="bounded, not kept", digits=4))
+        rows.append(compare(title, float(ours), known, within=LAST_DIGIT, remark="bounded, not kept", digits=4))
     means = (energy[: PART + 1].mean(), energy[-PART:].mean())
     for word, ours, known in zip(("first", "last"), means, MEANS, strict=True):
         title = f"Rattle(), mean of E - E0 in the {word} {PART} steps"
-        rows.append(compared(title, float(ours), known, within=LAST_DIGIT, remark="no drift", digits=3))
+        rows.append(compare(title, float(ours), known, within=LAST_DIGIT, remark="no drift", digits=3))
     return rows
 
 

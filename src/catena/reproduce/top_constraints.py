@@ -19,7 +19,7 @@ from ..systems.body import Body
 from ..systems.top.attitude import Gravity
 from ..systems.top.top import Form, Top
 from .constraint_picture import draw_constraint_errors
-from .report import Folder, Row, compared, small
+from .report import Folder, Row, compare, small
 from .stepping import driver_of
 
 METHODS: tuple[Method, ...] = (EulerA(), EulerB(), StormerVerlet(), Gauss(1), SunGeng(), Gauss(2), Gauss(3), Gauss(4))
@@ -91,7 +91,7 @@ def _row(study: Study, method: Method, values: np.ndarray, name: str) -> Row:
     seen = np.flatnonzero(values > ROUND_OFF)[-2:]
     order = float(np.log2(values[seen[0]] / values[seen[1]])) if len(seen) == 2 else np.nan
     remark = f"{values[seen[0]]:.1e} at dt = {study.dts[seen[0]]:g}" if len(seen) else "round-off"
-    return compared(f"{title}: order", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=4)
+    return compare(f"{title}: order", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=4)
 
 
 def _expected_order(form: Form, method: Method, name: str) -> int | None:

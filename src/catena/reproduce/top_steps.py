@@ -23,8 +23,8 @@ from ..output.style import legend_above, line_style
 from ..problems.tops import symmetric_top
 from ..systems.base import Array, State
 from ..systems.top.top import Top
-from .report import Folder, Report, Row, compared, small
-from .stepping import driver_of, followed
+from .report import Folder, Report, Row, compare, small
+from .stepping import driver_of, follow_steps
 
 if TYPE_CHECKING:
     from ..systems.top.top import Form
@@ -101,7 +101,7 @@ def follow(scheme: Scheme, dt: float, t_end: float, *, treat: Callable[[Array], 
     """A scheme in plain Python: nothing here is long enough to be compiled."""
     system, start = top(scheme.form)
     driver = driver_of(system, start, scheme.method, dt)
-    columns = followed(driver, round(t_end / dt), treat if scheme.projected else None)
+    columns = follow_steps(driver, round(t_end / dt), treat if scheme.projected else None)
     errors = {"|q|^2 - 1": np.abs((columns["orientation"] ** 2).sum(axis=1) - 1.0)}
     if "unit_residual" in columns:
         errors |= {"|q|^2 - 1": np.abs(columns["unit_residual"]), "q.g": np.abs(columns["tangency_residual"])}
@@ -115,7 +115,7 @@ def follow(scheme: Scheme, dt: float, t_end: float, *, treat: Callable[[Array], 
 def motion(coordinates: str, dt: float, t_end: float) -> Array:
     """R of every sample in Euler angles or quaternions, by the method that stands for the exact motion."""
     problem = symmetric_top(coordinates)
-    columns = followed(driver_of(problem.system, problem.start, EXACT_METHOD, dt), round(t_end / dt))
+    columns = follow_steps(driver_of(problem.system, problem.start, EXACT_METHOD, dt), round(t_end / dt))
     return rotations.to_matrix(rotations.from_euler(columns["q"]) if "q" in columns else columns["orientation"])
 
 
@@ -174,16 +174,14 @@ def _rows(track: Track, exact: Array) -> list[Row]:
         at = round(ERROR_AT / DT)
         error = float(np.abs(track.rotation[at] - exact[at]).max())
         remark = "far from the motion: half a radian in a step"
-        rows.append(
-            compared(f"{name}: error of R at t = 1", error, ERRORS[name], within=0.005, remark=remark, digits=3)
-        )
+        rows.append(compare(f"{name}: error of R at t = 1", error, ERRORS[name], within=0.005, remark=remark, digits=3))
     return rows
 
 
 def symmetric_energy() -> float:
     """Energy of the top at its start."""
     system, start = top("quaternion")
-    return float(followed(driver_of(system, start, QuatEM(), DT), 0)["energy"][0])
+    return float(follow_steps(driver_of(system, start, QuatEM(), DT), 0)["energy"][0])
 
 
 def _order_row(scheme: Scheme) -> Row:
@@ -191,7 +189,7 @@ def _order_row(scheme: Scheme) -> Row:
     coarse, fine = (float(follow(scheme, DT * part, 0.25).errors["|q|^2 - 1"].max()) for part in (0.5, 0.25))
     order, expected = float(np.log2(coarse / fine)), scheme.method.traits.order
     remark = f"{coarse:.1e} with dt = {DT / 2:g}"
-    return compared(
+    return compare(
         f"{scheme.title}: order of |q|^2 - 1", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=3
     )
 

@@ -25,8 +25,8 @@ from ..problems.free_bodies import book
 from ..running.runs import Run
 from ..running.simulation import simulate
 from . import axis_orders
-from .body_structure import DT, KEPT, Structure, leading_power, measured_structure, step_defects
-from .report import Folder, Report, Row, compared
+from .body_structure import DT, KEPT, Structure, leading_power, measure_structure, step_defects
+from .report import Folder, Report, Row, compare
 
 if TYPE_CHECKING:
     from ..systems.free_body import FreeBody
@@ -73,7 +73,7 @@ BOOK_METHODS: tuple[Method, ...] = (
 def reproduce(out: Path, *, quick: bool = False) -> Report:
     """Measure the table, run the book over t = 40, and try all orders of axes; fewer runs and bodies if `quick`."""
     folder = Folder(out)
-    table = {method: measured_structure(method) for method in METHODS}
+    table = {method: measure_structure(method) for method in METHODS}
     rows = [row for method, structure in table.items() for row in _property_rows(method, structure)]
     _write_table(folder, table)
     lines = [line.split(" = ") for line in TABLE.strip().splitlines()]
@@ -108,7 +108,7 @@ def _property_rows(method: Method, structure: Structure) -> list[Row]:
     if method.traits.exact:
         exact = math.isinf(structure.order)
         return [Row(f"{method}: order", "exact" if exact else structure.order, "exact", exact), marks]
-    return [compared(f"{method}: order", structure.order, order, within=ORDER_TOLERANCE, digits=5), marks]
+    return [compare(f"{method}: order", structure.order, order, within=ORDER_TOLERANCE, digits=5), marks]
 
 
 def _write_table(folder: Folder, table: dict[Method, Structure]) -> None:
@@ -133,7 +133,7 @@ def _defects(folder: Folder, methods: Sequence[Method]) -> list[Row]:
     for method, values in defects.items():
         power = leading_power(DEFECT_STEPS, values)
         quantity = f"{method}: order of its symplectic defect"
-        rows.append(compared(quantity, power, method.traits.order + 1, within=DEFECT_TOLERANCE, digits=5))
+        rows.append(compare(quantity, power, method.traits.order + 1, within=DEFECT_TOLERANCE, digits=5))
     return rows
 
 
@@ -144,11 +144,11 @@ def _book_rows(runs: Mapping[Method, Run[FreeBody]]) -> list[Row]:
     pairs += [(f"q{k}", q[k], BOOK_Q[k]) for k in range(4)]
     where = f"book, {FIGURE_METHOD}, t = {BOOK_END:g}"
     rows = [
-        compared(f"{where}: {name}", float(ours), reference, within=BOOK_LEVEL, digits=14)
+        compare(f"{where}: {name}", float(ours), reference, within=BOOK_LEVEL, digits=14)
         for name, ours, reference in pairs
     ]
     known = book().facts["half_period"]
-    rows.append(compared("book: half period", known, BOOK_HALF_PERIOD, within=1e-14 * BOOK_HALF_PERIOD, digits=16))
+    rows.append(compare("book: half period", known, BOOK_HALF_PERIOD, within=1e-14 * BOOK_HALF_PERIOD, digits=16))
     for method, run in runs.items():
         remark = f"dt = {BOOK_DT:g}, {run.steps} steps"
         limit = f"< {BOOK_LEVEL:g}" if method == FIGURE_METHOD else None

@@ -25,7 +25,7 @@ from ..arrays import Array
 from ..errors import CapabilityError, CatenaWarning, InputError, StepFailure
 from ..text.named_rows import NamedRows
 from ..text.plain import Json
-from ..text.tables import aligned
+from ..text.tables import align
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -103,7 +103,7 @@ class PathError(NamedRows[FieldError]):
         return EXPLANATIONS[self.regime] + found
 
     def __repr__(self) -> str:
-        return "\n".join([*aligned([self._headings, *self._lines()], right=(1, 2)), self._below()])
+        return "\n".join([*align([self._headings, *self._lines()], right=(1, 2)), self._below()])
 
     def _repr_html_(self) -> str:
         from ..text.markup import html_table
@@ -140,7 +140,7 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
     samples = _samples_until(run, t_end)
     names = [field.name for field in plan.system.fields]
     here = {name: np.asarray(run._samples()[name][: samples + 1]) for name in names}
-    better, worse = _compared(plan)
+    better, worse = _compare(plan)
     fine = _again(better, plan.dt / 2, 2 * every, 2 * samples * every)
     if fine is None:
         raise InputError(
@@ -150,14 +150,14 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
     differences = {name: _distance(name, plan, here[name], fine[name]) for name in names}
     wide = {} if coarse is None else {name: _distance(name, plan, here[name][::2], coarse[name]) for name in names}
     extents = {name: _extent(name, here[name]) for name in names}
-    measured = _measured_order(wide, differences, extents)
+    measured = _measure_order(wide, differences, extents)
     apart = max(float(d.max()) / extents[name] for name, d in differences.items())
     regime = _regime(plan, apart, measured, failed=coarse is None)
     order = plan.method.traits.order
     rows = []
     for name, d in differences.items():
         # a field may converge faster than the others; more than the difference its error is in any case
-        own = _measured_order(wide, {name: d}, extents)
+        own = _measure_order(wide, {name: d}, extents)
         factor = 1.0 / (1.0 - 2.0 ** -max(order, own or 0.0)) if regime in ("asymptotic", "unchecked") else 1.0
         unit = "rad" if name == "orientation" else ""
         rows.append(FieldError(name, factor * float(d[-1]), factor * float(d.max()), unit))
@@ -165,7 +165,7 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
     return PathError(tuple(rows), float(plan.times(samples * every)), regime, order, told)
 
 
-def _compared(plan: Plan) -> tuple[Plan, Plan]:
+def _compare(plan: Plan) -> tuple[Plan, Plan]:
     """The plans whose paths are looked at, with half and with twice the step: with other tolerances, where a method makes its own steps."""
     better, worse = plan.method.other_tolerances()
     return replace(plan, method=better), replace(plan, method=worse)
@@ -228,7 +228,7 @@ def _distance(name: str, plan: Plan, one: Array, other: Array) -> Array:
     return apart.reshape(len(one), -1).max(axis=1)
 
 
-def _measured_order(
+def _measure_order(
     wide: Mapping[str, Array], narrow: Mapping[str, Array], extents: Mapping[str, float]
 ) -> float | None:
     """log2 of the ratio of both differences, over the samples that all three paths share; None if it cannot be told."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from ..engine.pairing import Pairing, can_treat
 from ..engine.promises import Promises
 from ..errors import InputError
-from ..methods.base import Method, registered
+from ..methods.base import Method, all_methods
 from ..systems.base import System
 from ..text.markup import html_table
 from ..text.plain import Json
-from ..text.tables import ShownTable, aligned
+from ..text.tables import ShownTable, align
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -79,16 +79,16 @@ class MethodTable:
         limit = {inf: "any", 0.0: "-"}.get(t.stability, f"{t.stability:.3g}")
         return (
             t.order_word,
-            dashed(t.symplectic_word),
+            dash(t.symplectic_word),
             *("yes" if flag else "-" for flag in (t.symmetric, t.explicit)),
             ", ".join(exact) or "-",
-            dashed(found.kept.get("energy", "none")),
+            dash(found.kept.get("energy", "none")),
             limit,
             ", ".join(t.cite),
         )
 
     def __str__(self) -> str:
-        return "\n".join(aligned([HEADINGS, *self.rows()]))
+        return "\n".join(align([HEADINGS, *self.rows()]))
 
     __repr__ = __str__
 
@@ -99,7 +99,7 @@ class MethodTable:
         return ShownTable(HEADINGS, [(row, False) for row in self.rows()]).__rich__()
 
 
-def dashed(word: str) -> str:
+def dash(word: str) -> str:
     """What is not there is a dash in a table."""
     return "-" if word in ("no", "none") else word
 
@@ -117,5 +117,5 @@ def list_methods(system: System | None = None) -> MethodTable:
         raise InputError(
             f"{system!r} is not a system", where="list_methods.system", do="give a System, such as problem.system, or nothing"
         )  # fmt: skip
-    methods = [method for kind in registered() for method in kind.examples()]
+    methods = [method for kind in all_methods() for method in kind.examples()]
     return MethodTable(tuple(m for m in methods if system is None or can_treat(system, m)), system)

@@ -151,7 +151,7 @@ class Controller:
             if isinstance(self.function, Named):
                 raise self.function.missing("this run")
             return self
-        function = imported(given) if isinstance(given, str) else given
+        function = import_function(given) if isinstance(given, str) else given
         other = replace(self, function=function)
         if self.name and other.name != self.name and not anyway:
             raise StoreError(
@@ -193,7 +193,7 @@ def importable_name(function: object) -> str:
     return f"{module}:{name}" if _found(sys.modules.get(module), name) is function else ""
 
 
-def imported(name: str) -> Steering:
+def import_function(name: str) -> Steering:
     """The function that a user names, as module:function."""
     module, _, inner = name.partition(":")
     try:
@@ -265,7 +265,7 @@ class ControlledDriver(Driver):
         """Call the function, and hold what it returns until it is called again; `Useless`, or an exception of its own, if it cannot be."""
         memory = self.control[self._motors :].copy()
         returned = self.controller.function(Seen(self, memory))
-        torques = self._checked(returned)
+        torques = self._check(returned)
         if not np.isfinite(memory).all():
             raise Useless(f"its memory[{int(np.isfinite(memory).argmin())}] is not finite")
         self._asked, self._before = self.step, self.control.copy()
@@ -279,7 +279,7 @@ class ControlledDriver(Driver):
             self.control[...] = self._before
             self._hold()
 
-    def _checked(self, returned: object) -> Array:
+    def _check(self, returned: object) -> Array:
         try:
             torques = np.asarray(() if returned is None else returned, dtype=float)
         except (TypeError, ValueError):

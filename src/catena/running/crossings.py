@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..disk_cache import remembered
+from ..disk_cache import remember
 from ..engine.build import Crossing
 from ..errors import InputError
 from ..expressions import parse, to_sympy, write_lines
@@ -110,7 +110,7 @@ def crossing_of(system: System, sections: Sequence[Section], events: Sequence[Ev
         return json.dumps(["\n".join([*value, "    return 0.0"]), "\n".join([*wanted, "    return True"])])
 
     request = json.dumps(["crossings", sorted(known.items()), [w.text for w in watched], conditions])
-    value, wanted = json.loads(remembered(request, text))
+    value, wanted = json.loads(remember(request, text))
     return Crossing(
         Written("crossing_value", value, __name__),
         Written("crossing_wanted", wanted, __name__),

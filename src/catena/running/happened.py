@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..text.markup import html_table
-from ..text.tables import aligned
+from ..text.tables import align
 
 HEADINGS = ("time", "event", "")
 SHOWN = 20  # events that a table shows
@@ -48,7 +48,7 @@ class Happenings(list[Happening]):
     def __repr__(self) -> str:
         if not self:
             return "no events"
-        return "\n".join(aligned([HEADINGS, *self._rows()], right=[0]))
+        return "\n".join(align([HEADINGS, *self._rows()], right=[0]))
 
     def _repr_html_(self) -> str:
         return html_table(self._rows(), headings=HEADINGS) if self else "<p>no events</p>"

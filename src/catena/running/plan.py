@@ -16,12 +16,12 @@ from ..engine.build import Crossing, Program, build
 from ..engine.identity import program_digest
 from ..engine.pairing import Pairing
 from ..errors import CapabilityError, CatenaWarning, InputError, warn_once
-from ..methods.base import Method, method_from, registered, stored_method
+from ..methods.base import Method, all_methods, find_stored_method, method_from
 from ..store.long_arrays import set_apart
 from ..systems.base import Moved, State, System, system_from
 from ..systems.numbers import NO_NUMBERS, is_whole
 from ..systems.sampled import Sampled
-from ..systems.states import checked_start
+from ..systems.states import as_start
 from ..text.plain import Json
 from .control import Controller, check_control, controller_from
 from .crossings import Event, Section, crossing_of
@@ -122,14 +122,14 @@ class Plan(Stepping, Generic[Moved]):
         ----------
         apart : takes the long rows of numbers, which are then only named in the JSON, see `catena.store.long_arrays`
         """
-        described = self._described()
+        described = self._describe()
         if apart is not None:
             start = set_apart({"time": self.t0, **self.start.fields}, apart, "start")
             return {**set_apart(described, apart), "start": start}
         start = {name: array.tolist() for name, array in self.start.fields.items()}
         return {**described, "start": {"time": self.t0, **start}}
 
-    def _described(self) -> dict[str, Json]:
+    def _describe(self) -> dict[str, Json]:
         """All but the arrays of the start."""
         return {
             "system": self.system.describe(),
@@ -151,7 +151,7 @@ def plan_from(described: Mapping[str, Any]) -> Plan:
     return Plan(
         system_from(described["system"]),
         State({name: np.array(values, dtype=float) for name, values in start.items()}, time),
-        stored_method(described["method"]),
+        find_stored_method(described["method"]),
         described["run"]["dt"],
         described["run"]["every"],
         tuple(Section(**section) for section in described["section"]),
@@ -185,7 +185,7 @@ def make_plan(
     if not isinstance(system, System):
         do = "call it first, with brackets" if callable(system) else "give a System or a Problem"
         raise InputError(f"{system!r} is not a system", where="simulate, first argument", do=do)
-    start = checked_start(system, start, "simulate.start")
+    start = as_start(system, start, "simulate.start")
     _check_watched(sections, events)
     check_control(system, control)
     if method is None:
@@ -193,7 +193,7 @@ def make_plan(
         method = method_from({"kind": kind, **arguments})
     if not isinstance(method, Method):
         named = method if isinstance(method, str) else getattr(method, "__name__", "")
-        known = next((str(kind.examples()[0]) for kind in registered() if kind.__name__ == named), "Gauss(3)")
+        known = next((str(kind.examples()[0]) for kind in all_methods() if kind.__name__ == named), "Gauss(3)")
         raise InputError(
             f"{method!r} is not a method", where="simulate.method",
             do=f"give one, such as ct.{known}; ct.list_methods(system) and `catena methods` name them",
@@ -337,15 +337,13 @@ def _shorter(plan: Plan, omega: float) -> str:
     """What to do about a step that is too long for the highest frequency."""
     traits = plan.pairing.promises.traits
     if not traits.random:
-        return (
-            f"use dt = {_rounded_down(0.5 * traits.stability / omega):g}, or a method without limit, such as Gauss(3)"
-        )
+        return f"use dt = {_round_down(0.5 * traits.stability / omega):g}, or a method without limit, such as Gauss(3)"
     if traits.unbiased:
-        return f"use dt = {_rounded_down(0.5 * traits.stability / omega):g}, or more substeps"
-    return f"use dt = {_rounded_down(SMALL_BIAS / omega):g}: up to dt omega = {SMALL_BIAS:g} averages have small errors"
+        return f"use dt = {_round_down(0.5 * traits.stability / omega):g}, or more substeps"
+    return f"use dt = {_round_down(SMALL_BIAS / omega):g}: up to dt omega = {SMALL_BIAS:g} averages have small errors"
 
 
-def _rounded_down(value: float) -> float:
+def _round_down(value: float) -> float:
     """To two digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return math.floor(value / unit) * unit

@@ -53,7 +53,7 @@ def order_ratios(run: Run, program: Program, doubtful: Sequence[Invariant]) -> d
     if not traits.has_order or steps < FEWEST or run.plan.control is not None:  # what motors do is no part of a sample
         return {}
     sample = most_changing(run.data[doubtful[0].name].values, max(1, steps // run.plan.every))
-    whole, half = (_made_again(run, program, sample, steps, parts) for parts in (1, 2))
+    whole, half = (_make_again(run, program, sample, steps, parts) for parts in (1, 2))
     if whole is None or half is None:
         return {}
     found = {}
@@ -75,7 +75,7 @@ def most_changing(values: Array, length: int) -> int:
     return first + int(np.abs(columns[first : first + length] - columns[0]).max(axis=1).argmin())
 
 
-def _made_again(run: Run, program: Program, sample: int, steps: int, parts: int) -> dict[str, Array] | None:
+def _make_again(run: Run, program: Program, sample: int, steps: int, parts: int) -> dict[str, Array] | None:
     """The columns of so many steps after a sample, each in so many parts; None if they cannot be made, or are not those of the run."""
     row = run.data.isel(time=sample)
     time = float(run.plan.times(sample * run.plan.every))

@@ -44,7 +44,7 @@ class MemoryRecorder:
         rows, width = 1 + steps // plan.every, sum(field.width for field in plan.pairing.recorded)
         calls = 0 if plan.control is None else 2 * plan.control.calls(steps) * (1 + len(plan.system.controls))
         needed = 8 * (rows * (2 * width + 1) + calls)
-        limit = memory.allowed(needed)
+        limit = memory.allow(needed)
         fewer = plan.every * math.ceil(needed / limit) if limit else steps
         memory.require(
             needed, what=f"{rows} samples of {width} numbers", where="simulate.out, simulate.every",
@@ -67,7 +67,7 @@ class MemoryRecorder:
     def finish(self, driver: Driver, **ending: Json) -> Run:
         """The run with what was recorded."""
         rows, crossings, control = map(np.concatenate, (self.rows, self.crossings, self.control))
-        return made_here(MemoryRun(self.plan, driver.step, driver.state(), rows, crossings, ending, control), driver)
+        return make_here(MemoryRun(self.plan, driver.step, driver.state(), rows, crossings, ending, control), driver)
 
     def drop(self, driver: Driver) -> Run:
         """The run with what was recorded until it was interrupted."""
@@ -133,12 +133,12 @@ class StoreRecorder:
         origins = origins_in(self.store.attributes, self.store.checkpoint.head, path=self.path)
         self.store.close()
         known: dict[str, Any] = {"planned_steps": self.store.spec["steps"], "origins": origins}
-        return made_here(StoredRun(self.path, self.plan, self.store.checkpoint, **known), driver)
+        return make_here(StoredRun(self.path, self.plan, self.store.checkpoint, **known), driver)
 
     def drop(self, driver: Driver) -> Run:
         """Close at the last commit; what came after it is made again by `resume`, to the same bytes."""
         self.store.close()
-        return made_here(StoredRun.opened(self.path, self.plan), driver)
+        return make_here(StoredRun.opened(self.path, self.plan), driver)
 
     def close(self) -> None:
         """Give the store free, whatever happened."""
@@ -148,7 +148,7 @@ class StoreRecorder:
         self.store.commit(step=driver.step, head={**self.head, **ending}, arrays=driver.state(), finished=finished)
 
 
-def made_here(run: Run, driver: Driver) -> Run:
+def make_here(run: Run, driver: Driver) -> Run:
     """A run with the program that made it: its audit may try it again."""
     run._program = driver.program
     return run

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
-from ..engine.looks import seen_deviation, unseen, usual_size
+from ..engine.looks import find_deviation, unseen, usual_size
 from ..errors import InputError, StoreError
 from ..methods.base import Method
 from ..store import Checkpoint, is_empty, read_attributes, read_checkpoint, read_spec, refuse_foreign, remedy, verify
@@ -107,13 +107,13 @@ class Run(ABC, Generic[Moved]):
         if self.plan.events:
             table = self._dataset("event_", "event").load()
             for row in (table.isel(event=i) for i in range(table.sizes["event"])):
-                happened.append(Happening(self._event(float(row.which)), float(row.time), self._defined_in(row)))
+                happened.append(Happening(self._event(float(row.which)), float(row.time), self._names_defined_in(row)))
         for sample, grave in self._grave:
-            data = self._defined_in(self.data.isel(time=sample)) | grave.data
+            data = self._names_defined_in(self.data.isel(time=sample)) | grave.data
             happened.append(grave._replace(data=data))
         return Happenings(sorted(happened, key=lambda h: h.time))
 
-    def _defined_in(self, row: xarray.Dataset) -> dict[str, np.ndarray]:
+    def _names_defined_in(self, row: xarray.Dataset) -> dict[str, np.ndarray]:
         """The fields and invariants in one row."""
         return {field.name: row[field.name].values for field in (*self.system.fields, *self.system.invariants)}
 
@@ -207,7 +207,7 @@ class Run(ABC, Generic[Moved]):
         with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
             worst = np.abs(values - start).max(axis=0)
         return Sizes(
-            seen_deviation(worst, start, looks), float(usual_size(looks, self._scale[part]).max()), self.system.parts
+            find_deviation(worst, start, looks), float(usual_size(looks, self._scale[part]).max()), self.system.parts
         )
 
     def error(self, *, t_end: float | None = None) -> PathError:

@@ -33,7 +33,7 @@ from ..kernels.views import (
     UNRESOLVED,
     WORKER_LOST,
 )
-from ..methods.base import Method, is_renamed, stored_method
+from ..methods.base import Method, find_stored_method, is_renamed
 from ..store import Checkpoint, Store, read_spec, require_place
 from ..store.checking import table
 from ..systems.base import Moved, State
@@ -45,7 +45,7 @@ from .plan import Plan, Problem, make_plan, positive_integer, require_drives, st
 from .progress import reporter
 from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run, StoredRun
-from .trust import check_run, described_in, run_of, steps_of
+from .trust import blame_description, check_run, run_of, steps_of
 
 FIRST_CHUNK = 16  # steps
 EVALUATED_IN_PYTHON = 100_000  # numbers in a state whose energy plain Python computes within seconds
@@ -142,12 +142,12 @@ def run_plan(
     else:
         MemoryRecorder.require_memory(plan, count)
     driver = _driver(plan, threads=threads, device=device)
-    first = defined_start(plan, driver)
+    first = check_defined(plan, driver)
     recorder = MemoryRecorder(plan) if out is None else StoreRecorder.create(plan, out, driver, steps=count)
     return _run(plan, driver, recorder, count, progress, first=first)
 
 
-def defined_start(plan: Plan, driver: Driver) -> Chunk:
+def check_defined(plan: Plan, driver: Driver) -> Chunk:
     """The row of the start, refused if the energy, or another invariant, has no finite value there."""
     first = driver.first_row()
     if first.status != OK:
@@ -161,7 +161,7 @@ def defined_start(plan: Plan, driver: Driver) -> Chunk:
 def check_start(plan: Plan) -> None:
     """The same without compiling, for a plan that is only looked at; a large one is left to its run."""
     if plan.system.public_width <= EVALUATED_IN_PYTHON:
-        defined_start(plan, _driver(plan, compiled=False))
+        check_defined(plan, _driver(plan, compiled=False))
 
 
 class StoppedRun:
@@ -210,7 +210,7 @@ class StoppedRun:
             require_drives(self.plan, total)
         return total
 
-    def _steered(self, control: Steering | str | None, *, anyway: bool) -> Plan:
+    def _steer(self, control: Steering | str | None, *, anyway: bool) -> Plan:
         """The plan with the function of its controller."""
         plan = self.plan
         if plan.control is None:
@@ -246,7 +246,7 @@ class StoppedRun:
                 return StoredRun(
                     path, plan, checkpoint, planned_steps=positive_integer(store.spec["steps"], "steps"), origins=known
                 )
-            plan = self._steered(control, anyway=anyway)
+            plan = self._steer(control, anyway=anyway)
             now = Origin.here(plan.program_digest(), step=self.made)
             origins = going_on(known, now, path=path, anyway=anyway, command="catena resume --anyway")
             driver = _driver(plan, threads=threads, device=device)
@@ -262,12 +262,12 @@ class StoppedRun:
 
 def require_same_names(spec: Mapping[str, Json], path: str | Path) -> None:
     """Refuse to go on with a method whose name means another one today."""
-    with described_in(path, "spec.json"):
+    with blame_description(path, "spec.json"):
         name = "ensemble" if "ensemble" in spec else "plan"
         described = table(table(spec[name], name)["method"], "method")
         renamed = is_renamed(described)
     if renamed:
-        old, new = described["kind"], stored_method(described)
+        old, new = described["kind"], find_stored_method(described)
         raise StoreError(
             f"what was called {old} when this was written is {new} today", where=str(path),
             do=f"open it with ct.open, and start another run with {new} from its final state",
@@ -363,7 +363,7 @@ def _chunk(driver: Driver, recorder: MemoryRecorder | StoreRecorder, pace: Pace,
         try:
             torques = driver.consult()
         except Exception as trouble:
-            raise _lost_control(driver, recorder, trouble) from trouble
+            raise _explain_lost_control(driver, recorder, trouble) from trouble
     made = pace.after(first, most, driver.controller.room(first))
     chunk = driver.advance(made)
     if torques is not None and driver.step > first:
@@ -371,7 +371,7 @@ def _chunk(driver: Driver, recorder: MemoryRecorder | StoreRecorder, pace: Pace,
     return chunk, made
 
 
-def _lost_control(
+def _explain_lost_control(
     driver: ControlledDriver, recorder: MemoryRecorder | StoreRecorder, trouble: Exception
 ) -> StepFailure:
     """What a controller did instead of setting torques."""
@@ -380,10 +380,10 @@ def _lost_control(
         f"the controller set no torques: {reason}", step=driver.step + 1, time=driver.time, where="control",
         do="repair the function; what was recorded until then is kept",
     )  # fmt: skip
-    return _kept(failure, recorder, driver)
+    return _keep(failure, recorder, driver)
 
 
-def _kept(failure: StepFailure, recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> StepFailure:
+def _keep(failure: StepFailure, recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> StepFailure:
     """The failure with the run until then."""
     if isinstance(driver, ControlledDriver):
         driver.forget_unused()
@@ -432,7 +432,7 @@ def _anything(recorder: MemoryRecorder | StoreRecorder) -> bool:
     return isinstance(recorder, MemoryRecorder) or read_checkpoint(recorder.path) is not None
 
 
-def explained(status: int, method: Method, dt: float, *, speed: float | None = None) -> str:
+def explain(status: int, method: Method, dt: float, *, speed: float | None = None) -> str:
     """Why a step failed; `speed` is the |omega| of the fastest body at its start, if it is known."""
     facts = []
     if status == STEP_TOO_LONG and speed is not None:
@@ -459,12 +459,12 @@ def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Drive
         body = plan.system.fastest_body(driver.program.view.unpack(driver.variables(), driver.time))
     jump = plan.system.first_jump(np.array([driver.time]), plan.dt, plan.start)
     failure = StepFailure(
-        f"{jump.wrong}: {FAILURES[status]}" if jump else explained(status, plan.method, plan.dt, speed=speed) + details,
+        f"{jump.wrong}: {FAILURES[status]}" if jump else explain(status, plan.method, plan.dt, speed=speed) + details,
         step=driver.step + 1, time=driver.time, where=plan.system.blamed(driver.par) or ("" if body is None else f"body {body}"),
         do="give a smooth path, or end the run before" if jump else plan.method.advice(),
     )  # fmt: skip
     failure.body, failure.changes = body, tuple(changes)
-    return _kept(failure, recorder, driver)
+    return _keep(failure, recorder, driver)
 
 
 @contextmanager

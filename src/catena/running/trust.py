@@ -19,10 +19,10 @@ import numpy as np
 from ..engine.looks import SIZES, unseen
 from ..errors import CatenaError, StoreError
 from ..store import Checkpoint, Stream, read_given, read_layout
-from ..store.checking import all_of, listed, number, shown, table, text, whole
+from ..store.checking import all_of, check_list, number, show, table, text, whole
 from ..store.long_arrays import as_lists, put_back
 from ..systems.numbers import real_array
-from ..systems.states import checked_state
+from ..systems.states import as_state
 from ..text.plain import Json
 from .control import check_control
 from .crossings import check_watched
@@ -37,12 +37,12 @@ STATE = ("z", "e", "carry", "scale", "marks")  # arrays of a checkpoint, see `en
 def run_of(path: str | Path) -> tuple[Plan, int]:
     """The plan of a stored run and its number of steps; StoreError if spec.json says what catena cannot have written."""
     layout = read_layout(Path(path))
-    with described_in(path, "spec.json"):
+    with blame_description(path, "spec.json"):
         spec = table(layout.spec, "spec", needs=("plan", "steps"))
         content = whole_description(spec["plan"], read_given(Path(path), layout), "spec.plan", needs=PLAN)
         _check_plan(content, layout.streams)
         plan = plan_from(content)
-        start = checked_state(plan.system, plan.start, "plan.start")
+        start = as_state(plan.system, plan.start, "plan.start")
         plan = replace(plan, start=start)
         positive_number(plan.dt, "run.dt")
         positive_integer(plan.every, "run.every")
@@ -76,11 +76,11 @@ def _check_plan(content: Mapping[str, Json], streams: Sequence[Stream]) -> None:
             real_array(start[name])
         except (TypeError, ValueError) as trouble:
             raise ValueError(
-                f"start.{shown(name)} = {shown(start[name])} is not an array of numbers: it has {trouble}"
+                f"start.{show(name)} = {show(start[name])} is not an array of numbers: it has {trouble}"
             ) from None
     run = table(content["run"], "run", needs=("dt", "every"))
     if unknown := run.keys() - {"dt", "every"}:
-        raise ValueError(f"run.{shown(unknown.pop())} is not known")
+        raise ValueError(f"run.{show(unknown.pop())} is not known")
     all_of(table, content["section"], "section")
     all_of(table, content["event"], "event")
     for name, unit in table(content.get("units", {}), "units").items():
@@ -97,7 +97,7 @@ def check_described(content: Mapping[str, Json], streams: Sequence[Stream]) -> N
     bodies = system.get("bodies")
     if isinstance(bodies, dict):  # equal ones are described once
         if "which" in bodies:
-            count = len(listed(bodies["which"], "system.bodies.which"))
+            count = len(check_list(bodies["which"], "system.bodies.which"))
         else:
             count = whole(bodies.get("count"), "system.bodies.count", least=1)
         if not any(count in column.shape for stream in streams for column in stream.columns):
@@ -115,7 +115,7 @@ def require_usable(stepping: Stepping, described: object) -> None:
 def check_streams(found: Sequence[Stream], wanted: Sequence[Stream]) -> None:
     """Whether the arrays of a store are those of its run."""
     if [stream.name for stream in found] != [stream.name for stream in wanted]:
-        raise ValueError(f"streams = {shown([s.name for s in found])} instead of {[s.name for s in wanted]}")
+        raise ValueError(f"streams = {show([s.name for s in found])} instead of {[s.name for s in wanted]}")
     for stream, known in zip(found, wanted, strict=True):
         field = f"stream {stream.name}"
         if (stream.dim, stream.fixed) != (known.dim, known.fixed):
@@ -123,7 +123,7 @@ def check_streams(found: Sequence[Stream], wanted: Sequence[Stream]) -> None:
                 f"{field}: dim = {stream.dim!r}, fixed = {stream.fixed} instead of {known.dim!r}, {known.fixed}"
             )
         if [column.name for column in stream.columns] != [column.name for column in known.columns]:
-            names = shown([column.name for column in stream.columns])
+            names = show([column.name for column in stream.columns])
             raise ValueError(f"{field}: columns = {names} instead of {[column.name for column in known.columns]}")
         for column, like in zip(stream.columns, known.columns, strict=True):
             if (column.shape, column.dims) != (like.shape, like.dims):
@@ -131,7 +131,7 @@ def check_streams(found: Sequence[Stream], wanted: Sequence[Stream]) -> None:
             for name, value in column.attributes.items():  # the words of a long_name may be those of another version
                 if name not in ATTRIBUTES or (name != "long_name" and value != like.attributes.get(name)):
                     raise ValueError(
-                        f"column {column.name}: attribute {shown(name)} = {shown(value)} is not one of a run"
+                        f"column {column.name}: attribute {show(name)} = {show(value)} is not one of a run"
                     )
             text(column.attributes.get("long_name", ""), f"column {column.name}: long_name")
 
@@ -149,7 +149,7 @@ def check_attributes(attributes: Mapping[str, Json]) -> None:
 
 def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
     """StoreError unless a checkpoint can be one of a run of this plan: compiled code trusts each of its numbers."""
-    with described_in(path, "the checkpoint"):
+    with blame_description(path, "the checkpoint"):
         _check_ending(checkpoint.head)
         made = 1 + checkpoint.step // plan.every
         if checkpoint.rows["samples"] != made:
@@ -176,7 +176,7 @@ def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
                 f"rows.control_ = {checkpoint.rows['control_']}, but by step {checkpoint.step} it was called {plan.control.calls(checkpoint.step)} times"
             )
         if (checkpoint.arrays["scale"] < 0).any():
-            raise ValueError(f"scale = {shown(checkpoint.arrays['scale'].tolist())} is below zero")
+            raise ValueError(f"scale = {show(checkpoint.arrays['scale'].tolist())} is below zero")
         count = (len(marks) - 1) // 3
         seen = checkpoint.arrays["marks"]
         for at in (
@@ -218,7 +218,7 @@ def _check_ending(head: Mapping[str, Json]) -> None:
 def check_arrays(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Names, types and shapes of arrays."""
     if set(arrays) != set(shapes):
-        raise ValueError(f"arrays = {shown(sorted(arrays))} instead of {sorted(shapes)}")
+        raise ValueError(f"arrays = {show(sorted(arrays))} instead of {sorted(shapes)}")
     for name, shape in shapes.items():
         if arrays[name].dtype != np.float64 or arrays[name].shape != shape:
             raise ValueError(f"{name} is {arrays[name].dtype} {arrays[name].shape} instead of float64 {shape}")
@@ -231,7 +231,7 @@ def require_finite(array: np.ndarray, name: str) -> None:
 
 
 @contextmanager
-def described_in(path: str | Path, what: str) -> Iterator[None]:
+def blame_description(path: str | Path, what: str) -> Iterator[None]:
     """Turn whatever goes wrong while something is made from what a store says into a StoreError."""
     try:
         yield
@@ -243,7 +243,7 @@ def described_in(path: str | Path, what: str) -> Iterator[None]:
     except ValueError as refusal:
         raise StoreError(f"{what} was not written by catena: {refusal}", where=str(path), do=_do()) from refusal
     except Exception as trouble:  # whatever the constructors of systems and methods do with what is not theirs
-        seen = f"{type(trouble).__name__}: {shown(str(trouble))}"
+        seen = f"{type(trouble).__name__}: {show(str(trouble))}"
         raise StoreError(f"{what} was not written by catena: {seen}", where=str(path), do=_do()) from trouble
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from zarr.storage import LocalStore
 
-from catena.store.columns import damaged_chunk
+from catena.store.columns import describe_damage
 from catena.store.layout import decode_chunk
 from catena.store.reading import read_layout
 
@@ -46,15 +46,15 @@ class VerifiedStore(LocalStore):
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
         """The content of a file; None if it is not there and need not be."""
-        return self._verified(key, await super().get(key, prototype, byte_range))
+        return self._verify(key, await super().get(key, prototype, byte_range))
 
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
         """As `get`."""
-        return self._verified(key, super().get_sync(key, prototype=prototype, byte_range=byte_range))
+        return self._verify(key, super().get_sync(key, prototype=prototype, byte_range=byte_range))
 
-    def _verified(self, key: str, data: Buffer | None) -> Buffer | None:
+    def _verify(self, key: str, data: Buffer | None) -> Buffer | None:
         name, between, place = key.partition(BETWEEN)
         if not between:
             return data
@@ -63,5 +63,5 @@ class VerifiedStore(LocalStore):
                 raise ValueError("is missing")
             decode_chunk(data.to_bytes(), self._shapes[name])
         except ValueError as wrong:
-            raise damaged_chunk(name, place.partition("/")[0], self.root / key, str(wrong)) from None
+            raise describe_damage(name, place.partition("/")[0], self.root / key, str(wrong)) from None
         return data

@@ -51,16 +51,16 @@ def _check_plain(content: Json) -> None:
                 inner += one.values()
             elif isinstance(one, int):
                 if not -WHOLE <= one < WHOLE:
-                    raise ValueError(f"holds {shown(one)}, which has more than 64 bits")
+                    raise ValueError(f"holds {show(one)}, which has more than 64 bits")
             elif isinstance(one, str) and not one.isascii() and any("\ud800" <= letter <= "\udfff" for letter in one):
-                raise ValueError(f"holds {shown(one)}, which has half of a letter")
+                raise ValueError(f"holds {show(one)}, which has half of a letter")
         if not inner:
             return
         level = inner
     raise ValueError(f"holds more than {DEEPEST} tables inside each other")
 
 
-def shown(value: object) -> str:
+def show(value: object) -> str:
     """A value in a message: on one line, and not all of a long one."""
     text = ascii(value) if not isinstance(value, str) or not value.isprintable() else repr(value)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
@@ -69,51 +69,51 @@ def shown(value: object) -> str:
 def table(value: object, field: str, *, needs: Iterable[str] = ()) -> dict[str, Json]:
     """A table with at least these keys."""
     if not isinstance(value, dict):
-        raise ValueError(f"{field} = {shown(value)} is not a table")
+        raise ValueError(f"{field} = {show(value)} is not a table")
     for name in needs:
         if name not in value:
             raise ValueError(f"{field} has no {name}")
     return value
 
 
-def listed(value: object, field: str) -> list[Json]:
+def check_list(value: object, field: str) -> list[Json]:
     """A list."""
     if not isinstance(value, list):
-        raise ValueError(f"{field} = {shown(value)} is not a list")
+        raise ValueError(f"{field} = {show(value)} is not a list")
     return value
 
 
 def text(value: object, field: str) -> str:
     """A text."""
     if not isinstance(value, str):
-        raise ValueError(f"{field} = {shown(value)} is not a text")
+        raise ValueError(f"{field} = {show(value)} is not a text")
     return value
 
 
 def truth(value: object, field: str) -> bool:
     """true or false."""
     if not isinstance(value, bool):
-        raise ValueError(f"{field} = {shown(value)} is not true or false")
+        raise ValueError(f"{field} = {show(value)} is not true or false")
     return value
 
 
 def whole(value: object, field: str, *, least: int = 0, below: int = MOST) -> int:
     """A whole number in a range."""
     if type(value) is not int or not least <= value < below:
-        raise ValueError(f"{field} = {shown(value)} is not a whole number from {least} to {below - 1}")
+        raise ValueError(f"{field} = {show(value)} is not a whole number from {least} to {below - 1}")
     return value
 
 
 def number(value: object, field: str) -> float:
     """A finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
-        raise ValueError(f"{field} = {shown(value)} is not a finite number")
+        raise ValueError(f"{field} = {show(value)} is not a finite number")
     return float(value)
 
 
 def all_of(check: Callable[[object, str], Seen], values: object, field: str) -> list[Seen]:
     """A list of things that each pass a check."""
-    return [check(value, f"{field}[{place}]") for place, value in enumerate(listed(values, field))]
+    return [check(value, f"{field}[{place}]") for place, value in enumerate(check_list(values, field))]
 
 
 class ColumnTable(NamedTuple):
@@ -153,20 +153,20 @@ def check_layout(content: Json) -> LayoutTable:
     rows_per_commit = whole(fields["rows_per_commit"], "rows_per_commit", least=1)
     given = tuple(all_of(text, fields.get("given", []), "given"))
     if len(set(given)) < len(given):
-        raise ValueError(f"given = {shown(list(given))} names an array twice")
-    return LayoutTable(spec, attributes, rows_per_commit, given, all_of(_checked_stream, fields["streams"], "streams"))
+        raise ValueError(f"given = {show(list(given))} names an array twice")
+    return LayoutTable(spec, attributes, rows_per_commit, given, all_of(_check_stream, fields["streams"], "streams"))
 
 
-def _checked_stream(value: object, field: str) -> StreamTable:
+def _check_stream(value: object, field: str) -> StreamTable:
     stream = table(value, field, needs=("name", "dim", "columns"))
     name = text(stream["name"], f"{field}.name")
     dim = text(stream["dim"], f"{field}.dim")
     fixed = whole(stream.get("fixed", 0), f"{field}.fixed")
-    columns = all_of(lambda column, place: _checked_column(column, place, fixed), stream["columns"], f"{field}.columns")
+    columns = all_of(lambda column, place: _check_column(column, place, fixed), stream["columns"], f"{field}.columns")
     return StreamTable(name, dim, fixed, columns)
 
 
-def _checked_column(value: object, field: str, fixed: int) -> ColumnTable:
+def _check_column(value: object, field: str, fixed: int) -> ColumnTable:
     column = table(value, field, needs=("name", "shape", "dims", "attributes", "chunk_rows"))
     name = text(column["name"], f"{field}.name")
     dims = all_of(text, column["dims"], f"{field}.dims")
@@ -174,7 +174,7 @@ def _checked_column(value: object, field: str, fixed: int) -> ColumnTable:
     shape = all_of(lambda size, where: whole(size, where, least=1), column["shape"], f"{field}.shape")
     rows = whole(column["chunk_rows"], f"{field}.chunk_rows", least=1)
     if prod(shape) >= MOST:
-        raise ValueError(f"{field}.shape = {shown(shape)} has too many numbers")
+        raise ValueError(f"{field}.shape = {show(shape)} has too many numbers")
     if fixed and rows != fixed:
         raise ValueError(f"{field}.chunk_rows = {rows} is not the length {fixed} of its stream")
     if not fixed and rows > 1 and rows * prod(shape) * ROW_BYTES > CHUNK_BYTES:
@@ -209,23 +209,23 @@ def check_head(content: Json) -> HeadTable:
     partial = {
         name: whole(crc, f"partial.{name}", below=2**32) for name, crc in table(fields["partial"], "partial").items()
     }
-    arrays = all_of(_checked_array, fields["arrays"], "arrays")
+    arrays = all_of(_check_array, fields["arrays"], "arrays")
     names = [name for name, _, _ in arrays]
     if len(set(names)) < len(names):
-        raise ValueError(f"arrays names one of {shown(names)} twice")
+        raise ValueError(f"arrays names one of {show(names)} twice")
     return HeadTable(generation, layout, partial, step, finished, rows, head, arrays)
 
 
-def _checked_array(value: object, field: str) -> tuple[str, str, list[int]]:
-    entry = listed(value, field)
+def _check_array(value: object, field: str) -> tuple[str, str, list[int]]:
+    entry = check_list(value, field)
     if len(entry) != 3:
-        raise ValueError(f"{field} = {shown(entry)} is not a name, a type and a shape")
+        raise ValueError(f"{field} = {show(entry)} is not a name, a type and a shape")
     name, kind = text(entry[0], f"{field}[0]"), text(entry[1], f"{field}[1]")
     if not NUMERIC.fullmatch(kind):
-        raise ValueError(f"{field}[1] = {shown(kind)} is not a type of numbers")
+        raise ValueError(f"{field}[1] = {show(kind)} is not a type of numbers")
     shape = all_of(whole, entry[2], f"{field}[2]")
     if prod(shape) >= MOST:
-        raise ValueError(f"{field}[2] = {shown(shape)} has too many numbers")
+        raise ValueError(f"{field}[2] = {show(shape)} has too many numbers")
     return name, kind, shape
 
 
@@ -245,7 +245,7 @@ def check_rows(
     chunks : stream and rows of a chunk, for each column
     """
     if set(rows) != set(fixed):
-        raise ValueError(f"rows = {shown(dict(rows))} does not count the streams {', '.join(fixed)}")
+        raise ValueError(f"rows = {show(dict(rows))} does not count the streams {', '.join(fixed)}")
     for name, length in fixed.items():
         if length and rows[name] != length:
             raise ValueError(f"rows.{name} = {rows[name]}, but that stream has {length} rows for ever")

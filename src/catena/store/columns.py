@@ -64,12 +64,12 @@ class StoredColumn:
         try:
             return decode_chunk(read_file(path), (self._chunk_rows, *self.shape[1:]))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise damaged_chunk(self._column.name, str(index), path, "is missing") from None
+            raise describe_damage(self._column.name, str(index), path, "is missing") from None
         except ValueError as wrong:
-            raise damaged_chunk(self._column.name, str(index), path, str(wrong)) from None
+            raise describe_damage(self._column.name, str(index), path, str(wrong)) from None
 
 
-def damaged_chunk(name: str, index: str, path: Path, wrong: str) -> StoreError:
+def describe_damage(name: str, index: str, path: Path, wrong: str) -> StoreError:
     """What is said about a chunk that is not what was written."""
     return StoreError(
         f"chunk {index} of {name} {wrong}",

@@ -63,7 +63,7 @@ def read_file(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size
-        if size > MOST_UNASKED and size > memory.allowed():
+        if size > MOST_UNASKED and size > memory.allow():
             raise ValueError(f"has {size} bytes, more than the memory allows")
         return file.read(size)
 
@@ -92,15 +92,15 @@ def rename_directory(path: Path, target: Path) -> None:
 
 def remove(path: Path) -> None:
     """Remove a file, or a directory with all it holds, if it is there, durably."""
-    if _removed(path):
+    if _remove(path):
         sync_directory(path.parent)
 
 
-def _removed(path: Path) -> bool:
+def _remove(path: Path) -> bool:
     """Remove a file or a directory; whether it was there."""
     if path.is_dir() and not path.is_symlink():
         for entry in sorted(path.iterdir()):
-            _removed(entry)
+            _remove(entry)
         path.rmdir()
     elif path.exists() or path.is_symlink():  # the link itself, wherever it leads
         path.unlink()
@@ -161,7 +161,7 @@ def release_lock(descriptor: int) -> None:
 
 
 @contextmanager
-def explained(path: Path, *, made: bool = True) -> Iterator[None]:
+def explain(path: Path, *, made: bool = True) -> Iterator[None]:
     """Turn what the operating system refuses into a StoreError that says what to do, with a store or before it is made."""
     try:
         yield

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from catena.errors import StoreError
-from catena.store.checking import shown
+from catena.store.checking import show
 from catena.store.checkpoint import GIVEN, SLOTS, slot_path
 from catena.store.files import temporary_of
 from catena.store.layout import PRIVATE, ROOT_METADATA, Layout
@@ -29,7 +29,7 @@ def refuse_foreign(store: Path) -> None:
 
 def special_entries(store: Path) -> list[str]:
     """What a store holds that is neither a file nor a folder."""
-    return [f"{shown(name)} is {kind}" for name, kind in _entries(store) if kind not in ("file", "folder")]
+    return [f"{show(name)} is {kind}" for name, kind in _entries(store) if kind not in ("file", "folder")]
 
 
 def foreign_entries(store: Path, layout: Layout) -> list[str]:
@@ -42,7 +42,7 @@ def foreign_entries(store: Path, layout: Layout) -> list[str]:
             and not any(name.startswith(f"{known}/") for known in found)
         ):
             found.append(name)
-    return [*map(shown, found), *special_entries(store)]
+    return [*map(show, found), *special_entries(store)]
 
 
 def _belongs(parts: tuple[str, ...], kind: str, layout: Layout) -> bool:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catena.errors import StoreError
-from catena.store.checking import LayoutTable, check_layout, read_json, shown
+from catena.store.checking import LayoutTable, check_layout, read_json, show
 from catena.text.plain import Json
 
 FORMAT = 1
@@ -159,19 +159,19 @@ class Layout:
         try:
             parsed = read_json(data)
         except ValueError as refusal:
-            raise _damaged_spec(where, f": {refusal}") from None
+            raise _describe_damage(where, f": {refusal}") from None
         if not isinstance(parsed, dict) or "format" not in parsed:
-            raise _damaged_spec(where)
+            raise _describe_damage(where)
         content: dict[str, Json] = {name: value for name, value in parsed.items() if name != "sha256"}
         version = content["format"]
         if version != FORMAT:
             raise StoreError(
-                f"the store has format {shown(version)}, this catena reads format {FORMAT}",
+                f"the store has format {show(version)}, this catena reads format {FORMAT}",
                 where=where,
                 do="use the version of catena that wrote it; its arrays open in xarray all the same",
             )
         if data != _with_checksum(content):
-            raise _damaged_spec(where)
+            raise _describe_damage(where)
         try:  # a checksum tells nothing about who made it
             layout = cls._from_table(check_layout(content))
             _check_names(layout.streams, layout.attributes)
@@ -319,7 +319,7 @@ def _with_checksum(content: Mapping[str, Json]) -> bytes:
     return canonical_json({**content, "sha256": hashlib.sha256(canonical_json(content)).hexdigest()})
 
 
-def _damaged_spec(where: str, why: str = "") -> StoreError:
+def _describe_damage(where: str, why: str = "") -> StoreError:
     return StoreError(
         f"spec.json is damaged{why}",
         where=where,
@@ -351,14 +351,14 @@ def _check_names(streams: tuple[Stream, ...], attributes: Mapping[str, Json]) ->
         if not stream.columns:
             raise StoreError(f"the stream {stream.name!r} has no columns", do="give at least one")
         for column in stream.columns:
-            where = f"column {shown(column.name)} of stream {shown(stream.name)}"
+            where = f"column {show(column.name)} of stream {show(stream.name)}"
             if column.name in seen:
                 raise StoreError("two columns have the same name", where=where, do="give each its own")
             seen.add(column.name)
             for name in (column.name, stream.dim, *column.dims):
                 if not NAME.fullmatch(name):
                     raise StoreError(
-                        f"{shown(name)} is no name", where=where, do="start with a letter; use letters, digits, _ and -"
+                        f"{show(name)} is no name", where=where, do="start with a letter; use letters, digits, _ and -"
                     )
             if len(column.dims) != len(column.shape) or min(column.shape, default=1) < 1:
                 raise StoreError(

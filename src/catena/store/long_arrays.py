@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from catena.store.checking import shown
+from catena.store.checking import show
 
 LONG = 1000  # numbers of a row that stays in the JSON
 KEY = "given"  # of a table that says which array stands here
@@ -71,7 +71,7 @@ def put_back(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     left = dict(arrays)
     whole = _put_back(described, left, "")
     if left:
-        raise ValueError(f"{shown(sorted(left)[0])} is given, but stands nowhere")
+        raise ValueError(f"{show(sorted(left)[0])} is given, but stands nowhere")
     return whole
 
 
@@ -83,9 +83,9 @@ def _put_back(described: Any, left: dict[str, NDArray[Any]], place: str) -> Any:
     if described == {KEY: place}:
         found = left.pop(place, None)
         if found is None:
-            raise ValueError(f"{shown(place)} is not given")
+            raise ValueError(f"{show(place)} is not given")
         if found.dtype not in NUMBERS or not np.isfinite(found).all():
-            raise ValueError(f"{shown(place)} holds {found.dtype}, or what is not finite")
+            raise ValueError(f"{show(place)} holds {found.dtype}, or what is not finite")
         return found
     return {name: _put_back(value, left, f"{place}.{name}" if place else name) for name, value in described.items()}
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catena.errors import StoreError
-from catena.store.checking import listed, read_json, table, whole
+from catena.store.checking import check_list, read_json, table, whole
 from catena.store.checkpoint import Checkpoint, Slot, read_given, read_slots, slot_marks, sound_slots
-from catena.store.files import explained, read_file
+from catena.store.files import explain, read_file
 from catena.store.foreign import foreign_entries, special_entries
 from catena.store.layout import (
     CHECKSUM_BYTES,
@@ -72,9 +72,9 @@ def read_checkpoint(path: str | Path, *, to_read: bool = True) -> Checkpoint | N
     """
     store = Path(path)
     layout = read_layout(store)
-    with explained(store):
+    with explain(store):
         slots, damage, root = observe(store, layout)
-    wrong = lost_checkpoints(layout, root, slots=slots, damage=damage)
+    wrong = explain_lost_checkpoints(layout, root, slots=slots, damage=damage)
     if wrong:
         raise no_checkpoint(store, wrong)
     wrong = _root_damage(layout, root, slots=slots, certain=not damage)
@@ -87,14 +87,14 @@ def is_empty(path: str | Path) -> bool:
     """Whether readers of the arrays find no row yet; of a first commit they see the rows once its last file is written."""
     store = Path(path)
     layout = read_layout(store)
-    with explained(store):
+    with explain(store):
         return _content(store / ROOT_METADATA) == layout.root_file(layout.first_rows())
 
 
 def name_foreign(path: str | Path) -> list[str]:
     """What lies in a store that no run with its layout wrote; nothing of it is opened."""
     layout = read_layout(Path(path))
-    with explained(Path(path)):
+    with explain(Path(path)):
         return foreign_entries(Path(path), layout)
 
 
@@ -121,11 +121,11 @@ def verify(path: str | Path, *, most_bytes: float = inf) -> list[str]:
     """
     store = Path(path)
     layout = read_layout(store)
-    with explained(store):
+    with explain(store):
         if special := special_entries(store):  # nothing more is looked at: a chunk may be behind them
             return special
         slots, damage, root = observe(store, layout)
-        if lost := lost_checkpoints(layout, root, slots=slots, damage=damage):
+        if lost := explain_lost_checkpoints(layout, root, slots=slots, damage=damage):
             return [lost]
         problems = list(damage)
         try:
@@ -220,7 +220,7 @@ def _chunk_bytes(layout: Layout, rows: dict[str, int]) -> int:
 def read_layout(store: Path) -> Layout:
     """The content of spec.json; StoreError if this is no run store."""
     path = store / PRIVATE / "spec.json"
-    with explained(store):
+    with explain(store):
         try:
             data = read_file(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -251,7 +251,7 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-def lost_checkpoints(layout: Layout, root: bytes, *, slots: list[Slot], damage: list[str]) -> str:
+def explain_lost_checkpoints(layout: Layout, root: bytes, *, slots: list[Slot], damage: list[str]) -> str:
     """Why no checkpoint is whole; nothing if one is, or if the run never committed: ""."""
     if slots or (not damage and root == layout.root_file(layout.first_rows())):
         return ""
@@ -276,7 +276,7 @@ def _root_damage(layout: Layout, root: bytes, *, slots: list[Slot], certain: boo
     if len(slots) < 2:
         candidates.append(layout.first_rows())
     if not certain:  # the damaged checkpoint may be the one it belongs to
-        candidates += _claimed_rows(layout, root)
+        candidates += _count_claimed_rows(layout, root)
     if any(root == layout.root_file(rows) for rows in candidates):
         return ""
     return f"{ROOT_METADATA} is damaged" if root else f"{ROOT_METADATA} is missing"
@@ -284,13 +284,13 @@ def _root_damage(layout: Layout, root: bytes, *, slots: list[Slot], certain: boo
 
 def readable_rows(store: Path, layout: Layout) -> dict[str, int]:
     """The rows of each stream that readers see; StoreError if the metadata do not say."""
-    found = next(_claimed_rows(layout, _content(store / ROOT_METADATA)), None)
+    found = next(_count_claimed_rows(layout, _content(store / ROOT_METADATA)), None)
     if found is None:
         raise StoreError(f"{ROOT_METADATA} is damaged", where=str(store), do=remedy([ROOT_METADATA]))
     return found
 
 
-def _claimed_rows(layout: Layout, root: bytes) -> Iterator[dict[str, int]]:
+def _count_claimed_rows(layout: Layout, root: bytes) -> Iterator[dict[str, int]]:
     try:
         consolidated = table(table(read_json(root), "it")["consolidated_metadata"], "consolidated_metadata")
         arrays = table(consolidated["metadata"], "metadata")
@@ -301,7 +301,7 @@ def _claimed_rows(layout: Layout, root: bytes) -> Iterator[dict[str, int]]:
 
 def _length(metadata: Json) -> int:
     """Rows that the metadata of an array tell of; ValueError, KeyError or IndexError if they are none."""
-    return whole(listed(table(metadata, "it")["shape"], "shape")[0], "shape[0]")
+    return whole(check_list(table(metadata, "it")["shape"], "shape")[0], "shape[0]")
 
 
 def _array_metadata_damage(store: Path, layout: Layout, *, rows: dict[str, int], exact: bool) -> Iterator[str]:

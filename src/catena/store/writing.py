@@ -23,7 +23,7 @@ from catena.errors import StoreError
 from catena.store.checkpoint import GIVEN, SLOTS, Checkpoint, Slot, pack, pack_given, read_given, slot_path
 from catena.store.files import (
     acquire_lock,
-    explained,
+    explain,
     is_at,
     make_directory,
     put,
@@ -46,7 +46,7 @@ from catena.store.layout import (
     chunk_path,
     encode_chunk,
 )
-from catena.store.reading import Chunks, lost_checkpoints, no_checkpoint, observe, read_layout
+from catena.store.reading import Chunks, explain_lost_checkpoints, no_checkpoint, observe, read_layout
 from catena.text.plain import Json
 
 Write = Callable[[Path, bytes], None]
@@ -114,7 +114,7 @@ class Store:
             rows_in_all=rows_in_all, given=given,
         )  # fmt: skip
         scaffold = path.with_name(f".{path.name}.creating")
-        with explained(path, made=False):
+        with explain(path, made=False):
             require_free(path)
             make_directory(scaffold / PRIVATE)
             try:
@@ -153,12 +153,12 @@ class Store:
         """
         path = Path(path).absolute()
         layout = read_layout(path)
-        with explained(path):
+        with explain(path):
             refuse_foreign(path)
             lock = acquire_lock(path / PRIVATE / "lock")
             try:
                 slots, damage, root = observe(path, layout)
-                if lost := lost_checkpoints(layout, root, slots=slots, damage=damage):
+                if lost := explain_lost_checkpoints(layout, root, slots=slots, damage=damage):
                     raise no_checkpoint(path, lost)
                 slot = slots[0] if slots else None
                 store = cls(path, layout, lock=lock, slot=slot, tails=_read_tails(path, layout, slot))
@@ -197,7 +197,7 @@ class Store:
 
     def given(self) -> dict[str, np.ndarray]:
         """The arrays given at creation; StoreError if they are damaged."""
-        with explained(self._path):
+        with explain(self._path):
             try:
                 return read_given(self._path, self._layout)
             except ValueError as error:
@@ -212,7 +212,7 @@ class Store:
 
     def committed(self, stream: str) -> int:
         """Rows of a stream that are safe; also of a store that was closed."""
-        return self._committed_rows()[self._stream(stream).name]
+        return self._count_committed_rows()[self._stream(stream).name]
 
     def append(self, stream: str, columns: Mapping[str, ArrayLike]) -> None:
         """Add rows to a stream.
@@ -313,7 +313,7 @@ class Store:
                 return stream
         raise ValueError(f"no stream {name!r} in this store, it has {[stream.name for stream in self.streams]}")
 
-    def _committed_rows(self) -> dict[str, int]:
+    def _count_committed_rows(self) -> dict[str, int]:
         return self._slot.checkpoint.rows if self._slot else self._layout.first_rows()
 
     def _put(self, path: Path, data: bytes) -> None:
@@ -321,7 +321,7 @@ class Store:
         put(path, data, self.require_in_place)
 
     def _write_array_metadata(self) -> None:
-        for name, data in self._layout.array_files(self._committed_rows()).items():
+        for name, data in self._layout.array_files(self._count_committed_rows()).items():
             put_if_different(self._path / name / "zarr.json", data, self.require_in_place)
 
     @contextmanager
@@ -329,7 +329,7 @@ class Store:
         if self._lock is None:
             raise ValueError("the store is closed")
         try:
-            with explained(self._path):
+            with explain(self._path):
                 yield
         except StoreError:
             self.close()
@@ -346,7 +346,7 @@ class Store:
         self._write_array_metadata()
         for name in self._tails:
             sync_directory(self._path / name)
-        put_if_different(self._path / ROOT_METADATA, self._layout.root_file(self._committed_rows()))
+        put_if_different(self._path / ROOT_METADATA, self._layout.root_file(self._count_committed_rows()))
         remove(temporary_of(self._path / ROOT_METADATA))
         sync_directory(self._path)
         for tail in self._tails.values():
@@ -438,7 +438,7 @@ def _read_tails(store: Path, layout: Layout, slot: Slot | None) -> dict[str, _Ta
 
 def require_place(path: Path) -> None:
     """Refuse a place where no store can be made, before anything is computed: a directory is made beside it and removed."""
-    with explained(path, made=False):
+    with explain(path, made=False):
         require_free(path)
         try:
             made = mkdtemp(prefix=f".{path.name}.", dir=path.parent)  # a name as long as that of a store in the making

@@ -21,7 +21,7 @@ from ..kernels.marks import Numbers, Parameters
 from ..kernels.views import View
 from ..registry import Registry
 from ..text.markup import html_table
-from ..text.plain import Json, clipped
+from ..text.plain import Json, clip
 
 if TYPE_CHECKING:
     import xarray
@@ -135,7 +135,7 @@ class System(ABC):
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.describe().items() if name != "kind")
-        return clipped(f"{self.kind}({given})", LONGEST_REPR)
+        return clip(f"{self.kind}({given})", LONGEST_REPR)
 
     def _repr_html_(self) -> str:
         """What moves, what it keeps, and how it is stepped by default; nothing is computed for it."""
@@ -237,9 +237,9 @@ class System(ABC):
         [0.245717, 0.604993, 0.494766]
         """
         from .maxwell import with_momenta
-        from .states import checked_state
+        from .states import as_state
 
-        state = checked_state(self, state, "maxwell.state")
+        state = as_state(self, state, "maxwell.state")
         return with_momenta(self.inertia(), state, temperature, seed, member)
 
     def laws(self, temperature: float) -> tuple[Law, ...]:

@@ -46,7 +46,7 @@ def disturb_body(z, e, j, p, y, par, member, step):
         disturb(z, e, y + c, par.loss[j, 3 + c], par.stir[j, 3 + c], xi[3 + c])
 
 
-def coupled(matrix, at, first, second):
+def multiply_rows(matrix, at, first, second):
     """Three rows of a matrix (6, 6) from row `at` on, times the vector (first, second)."""
     return (
         dot(load3(matrix[at], 0), first) + dot(load3(matrix[at], 3), second),
@@ -61,8 +61,8 @@ def disturb_along_body(z, e, j, p, y, r, par, member, step):
     push, turn = transposed_times(r, load3(z, p)), load3(z, y)
     loss = par.loss_matrix[j]
     stir = par.stir_matrix[j]
-    moved = vectors.add(coupled(loss, 0, push, turn), coupled(stir, 0, (a, b, c), (d, f, g)))
-    turned = vectors.add(coupled(loss, 3, push, turn), coupled(stir, 3, (a, b, c), (d, f, g)))
+    moved = vectors.add(multiply_rows(loss, 0, push, turn), multiply_rows(stir, 0, (a, b, c), (d, f, g)))
+    turned = vectors.add(multiply_rows(loss, 3, push, turn), multiply_rows(stir, 3, (a, b, c), (d, f, g)))
     add3(z, e, p, times(r, moved))
     add3(z, e, y, turned)
 

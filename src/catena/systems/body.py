@@ -220,7 +220,7 @@ class Body:
             finite_numbers(vertices, (4, 3), where=f"{where}.vertices"),
             _positive(1.0 if mass is None else mass, where),
         )
-        _, center, relative = inertia.centered(x, np.full(4, 0.25))
+        _, center, relative = inertia.center(x, np.full(4, 0.25))
         weights = np.full(4, mass / 20.0)  # S = m/20 sum v v^T
         description = {"shape": "tetrahedron", "vertices": x.tolist(), "mass": mass}
         return cls._of_points(
@@ -267,19 +267,19 @@ class Body:
     @cached_property
     def frame_matrix(self) -> Array:
         """(3, 3) rotation whose columns are the principal axes, in the given axes: Theta = F diag(I) F^T."""
-        return _frozen(rotations.to_matrix(self.frame))
+        return _freeze(rotations.to_matrix(self.frame))
 
     @cached_property
     def principal_particles(self) -> Particles:
         """The particles in the principal frame; exactly in the plane or on the line of a planar or linear body."""
         turned = rotations.apply(self.frame_matrix.T, self.particles.positions)
         turned[:, self.second_moments == 0.0] = 0.0
-        return Particles(_frozen(turned), self.particles.masses, self.particles.types)
+        return Particles(_freeze(turned), self.particles.masses, self.particles.types)
 
     @cached_property
     def inverse_moments(self) -> Array:
         """1/I_k, and 0 about the line of a linear body or for a point: such a rotation does not exist."""
-        return _frozen(np.divide(1.0, self.moments, out=np.zeros(3), where=self.moments > 0.0))
+        return _freeze(np.divide(1.0, self.moments, out=np.zeros(3), where=self.moments > 0.0))
 
     @cached_property
     def rotor_moments(self) -> Array:
@@ -287,7 +287,7 @@ class Body:
 
         With no momentum along the line, the moment about it never enters.
         """
-        return _frozen(np.where(self.moments > 0.0, self.moments, self.moments.max()))
+        return _freeze(np.where(self.moments > 0.0, self.moments, self.moments.max()))
 
     def __eq__(self, other: object) -> bool:
         return self._text == other._text if isinstance(other, Body) else NotImplemented
@@ -327,11 +327,11 @@ class Body:
     def _of_particles(
         cls, description: Mapping[str, Json], x: Array, masses: Array, types: tuple[int | str, ...]
     ) -> Body:
-        mass, center, relative = inertia.centered(x, masses)
+        mass, center, relative = inertia.center(x, masses)
         return cls._of_points(
             description, mass, center=center, points=relative, reach=float(np.abs(x).max()),
             measure=lambda points: inertia.second_moment(points, masses),
-            particles=Particles(_frozen(relative), _frozen(masses), types),
+            particles=Particles(_freeze(relative), _freeze(masses), types),
         )  # fmt: skip
 
     @classmethod
@@ -367,14 +367,14 @@ class Body:
         tensor: Array | None = None,
         particles: Particles | None = None,
     ) -> Self:
-        nothing = Particles(_frozen(np.zeros((0, 3))), _frozen(np.zeros(0)), ())
+        nothing = Particles(_freeze(np.zeros((0, 3))), _freeze(np.zeros(0)), ())
         values = {
             "mass": mass,
-            "center": _frozen(np.zeros(3) if center is None else center),
-            "tensor": _frozen(np.diag(principal.moments) if tensor is None else tensor),
-            "moments": _frozen(principal.moments),
-            "second_moments": _frozen(principal.second_moments),
-            "frame": _frozen(rotations.from_matrix(principal.axes)),
+            "center": _freeze(np.zeros(3) if center is None else center),
+            "tensor": _freeze(np.diag(principal.moments) if tensor is None else tensor),
+            "moments": _freeze(principal.moments),
+            "second_moments": _freeze(principal.second_moments),
+            "frame": _freeze(rotations.from_matrix(principal.axes)),
             "kind": principal.kind,
             "particles": nothing if particles is None else particles,
             "_description": description,
@@ -390,11 +390,11 @@ def point_with_axes(body: Body, axes: Array) -> Body:
     for name, value in vars(body).items():
         if name != "frame_matrix":
             object.__setattr__(made, name, value)
-    object.__setattr__(made, "frame", _frozen(rotations.from_matrix(axes)))
+    object.__setattr__(made, "frame", _freeze(rotations.from_matrix(axes)))
     return made
 
 
-def _frozen(array: Array) -> Array:
+def _freeze(array: Array) -> Array:
     """A copy that cannot be written to."""
     array = np.array(array, dtype=float)
     array.setflags(write=False)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from ..disk_cache import remembered
+from ..disk_cache import remember
 from ..errors import CapabilityError
 from ..expressions import Tree, derivative_cost, jacobian, parse, to_sympy, write_lines
 from ..expressions.parser import LARGEST_COST
@@ -72,7 +72,7 @@ def derive(
     """
     texts = {"energy": energy, **{f"invariants.{name}": text for name, text in invariants.items()}}
     request = json.dumps(["derivation", list(texts.values()), list(q), list(p), list(parameters), list(sampled)])
-    made = remembered(
+    made = remember(
         request, lambda: json.dumps(asdict(_derive(texts, q, p, parameters, sampled))), also=rolled.__name__
     )
     found = json.loads(made)
@@ -86,7 +86,7 @@ def _derive(
     trees = [parse(text, names, what=what, many_terms=True) for what, text in texts.items()]
     driven = bool({TIME, *sampled} & {name for tree in trees for name in tree.names})
     if driven:
-        momentum = unused_name("p_t", names)
+        momentum = find_unused_name("p_t", names)
         q, p, names = [*q, TIME], [*p, momentum], [*names, momentum]
         further = dict(list(texts.items())[1:])
         texts = {"energy": f"({texts['energy']}) + {momentum}", "work": f"-{momentum}", **further}
@@ -101,7 +101,7 @@ def _derive(
     return _in_lines(trees, q, p, parameters, sampled, driven)
 
 
-def unused_name(wanted: str, names: Sequence[str]) -> str:
+def find_unused_name(wanted: str, names: Sequence[str]) -> str:
     """The wanted name, or one like it that is not among these."""
     while wanted in names:
         wanted += "_"

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError
 from ..expressions import parse
-from ..expressions.terms import evaluated
+from ..expressions.terms import evaluate
 from ..expressions.values import first_undefined
 from ..kernels import elementary, views
 from ..kernels.declarations import Inertia
@@ -233,28 +233,28 @@ class Hamiltonian(System):
         }
         state = State(fields, finite_number(time, "start.time"))
         if not math.isfinite(self.energy_of(state)):
-            reason = self._undefined_term(state)
-            wrong = f"the energy is not defined at q = {_shown(fields['q'])}, p = {_shown(fields['p'])}"
+            reason = self._find_undefined_term(state)
+            wrong = f"the energy is not defined at q = {_show(fields['q'])}, p = {_show(fields['p'])}"
             raise InputError(wrong + (f": {reason}" if reason else ""), where="start", do=ELSEWHERE)
-        without = self._undefined_derivative(state)
+        without = self._find_undefined_derivative(state)
         if without:
             raise InputError(
-                f"the derivative of the energy by {without} is not defined at q = {_shown(fields['q'])}, "
-                f"p = {_shown(fields['p'])}", where="start", do=ELSEWHERE,
+                f"the derivative of the energy by {without} is not defined at q = {_show(fields['q'])}, "
+                f"p = {_show(fields['p'])}", where="start", do=ELSEWHERE,
             )  # fmt: skip
         return state
 
     def undefined_at(self, state: State) -> str:
         """The first operation without a value."""
-        reason = self._undefined_term(state)
+        reason = self._find_undefined_term(state)
         return f"start: {reason}" if reason else "start"
 
-    def _undefined_term(self, state: State) -> str:
+    def _find_undefined_term(self, state: State) -> str:
         values = dict(zip((*self.q, *self.p), (*state.q, *state.p), strict=True)) | self.parameters | {TIME: state.time}
         values |= {name: table.at(state.time) for name, table in self.tables.items()}
         return first_undefined(parse(self._in_full(self.energy), list(values), what="energy", many_terms=True), values)
 
-    def _undefined_derivative(self, state: State) -> str:
+    def _find_undefined_derivative(self, state: State) -> str:
         """The variable by which the energy has no finite derivative in a state."""
         clock = (TIME,) if self.driven else ()
         rates = np.zeros(2 * len((*self.q, *clock)))
@@ -262,7 +262,7 @@ class Hamiltonian(System):
         for kernel, names in (("velocity", (*self.p, *clock)), ("momentum_rate", (*self.q, *clock))):
             try:
                 with np.errstate(all="ignore"):
-                    self._interpreted(kernel)(self.to_stepped(state), par, rates)
+                    self._interpret(kernel)(self.to_stepped(state), par, rates)
             except (ZeroDivisionError, ValueError, OverflowError):
                 return names[0] if len(names) == 1 else f"one of {', '.join(names[:MOST_SHOWN])}"
         wrong = np.flatnonzero(~np.isfinite(rates))
@@ -275,7 +275,7 @@ class Hamiltonian(System):
         try:
             with np.errstate(all="ignore"):
                 par = SimpleNamespace(**self.parameter_arrays())
-                self._interpreted("measure")(self.to_stepped(state), par, out, scale)
+                self._interpret("measure")(self.to_stepped(state), par, out, scale)
         except (ZeroDivisionError, ValueError, OverflowError):
             return math.nan
         return float(out[0])
@@ -284,24 +284,24 @@ class Hamiltonian(System):
         n = 2 * (len(self.q) + self.driven)
         straight = not self._derived.tables
         names = ("field", "jacobian", "velocity", "momentum_rate", "measure", "field_end")
-        kernels: dict[Slot, Filling] = {getattr(views, name): self._written(name) for name in names}
+        kernels: dict[Slot, Filling] = {getattr(views, name): self._write(name) for name in names}
         publish = copy_driven_state if self.driven else copy_state
         kernels |= {views.publish: publish, views.field_count: 4 if self.driven else 2}
         if self.driven:
             kernels[views.has_clock] = 1
         flags = {Flag.JACOBIAN}
         if straight:
-            kernels[views.registers] = self._written("registers")
+            kernels[views.registers] = self._write("registers")
             flags |= {Flag.REGISTERS}
         if self.separable:
             kernels |= {
-                views.force: self._written("momentum_rate"),
+                views.force: self._write("momentum_rate"),
                 views.kick: kick_momenta,
                 views.drift: drift_positions,
             }
             flags |= {Flag.SEPARABLE}
         if self.quadratic_kinetic:
-            kernels[views.commutator_kick] = self._written("commutator_kick")
+            kernels[views.commutator_kick] = self._write("commutator_kick")
             kernels |= {
                 views.bath_of_components: baths.coordinate_bath, views.bath_of_bodies: baths.coupled_bath,
                 views.tally: baths.coordinate_tally, views.tally_of_bodies: baths.coupled_tally,
@@ -343,7 +343,7 @@ class Hamiltonian(System):
         n, par = len(self.q), SimpleNamespace(**self.parameter_arrays())
         rates = np.zeros((n + 1, 2 * n))
         for k, momenta in enumerate([*np.eye(n), np.zeros(n)]):
-            self._interpreted("velocity")(np.concatenate([np.zeros(n), momenta]), par, rates[k])
+            self._interpret("velocity")(np.concatenate([np.zeros(n), momenta]), par, rates[k])
         return (rates[:n, :n] - rates[n, :n]).T, rates[n, :n]
 
     def lacks(self, name: str) -> str:
@@ -396,18 +396,18 @@ class Hamiltonian(System):
             return f"Hamiltonian({text!r}, {len(self.q)} coordinates, {len(self.given)} parameters)"
         return f"Hamiltonian({self.energy!r}, q={list(self.q)}, p={list(self.p)}, parameters={self.given})"
 
-    def _written(self, name: str) -> Written:
+    def _write(self, name: str) -> Written:
         """A kernel with what it calls, looked for once: each run asks for a view."""
         if name in self._kernels:
             return self._kernels[name]
         text = self._derived.kernels[name]
         called = set(re.findall(r"\b(\w+)\(", text)) - {name}
         uses: dict[str, Kernel] = {"add": add, "velocity": velocity, "momentum_rate": momentum_rate, **dict(SPLINES)}
-        uses |= {piece: self._written(piece) for piece in self._derived.kernels if piece.startswith(f"{name}_")}
+        uses |= {piece: self._write(piece) for piece in self._derived.kernels if piece.startswith(f"{name}_")}
         calls = tuple((word, use) for word, use in uses.items() if word in called)
         return self._kernels.setdefault(name, Written(name, text, __name__, calls))
 
-    def _interpreted(self, name: str) -> FunctionType:
+    def _interpret(self, name: str) -> FunctionType:
         namespace: dict[str, object] = {"math": elementary, **dict(SPLINES)}
         for part, text in self._derived.kernels.items():
             if part == name or part.startswith(f"{name}_"):
@@ -438,16 +438,16 @@ class Hamiltonian(System):
     def _values_in_lines(self) -> Array:
         given = np.array(list(self.parameters.values()), dtype=float)
         made = np.zeros(self._derived.kernels["constants"].count("out["))
-        self._interpreted("constants")(given, made)
+        self._interpret("constants")(given, made)
         return np.concatenate([given, made])
 
     def _values_in_loops(self) -> Array:
         tables = self._derived.tables
-        constants = evaluated(tables["constants"], self.parameters)
+        constants = evaluate(tables["constants"], self.parameters)
         return np.array([*(constants[number] for number in tables["values"]), *self.parameters.values()], dtype=float)
 
 
-def _shown(values: Array) -> str:
+def _show(values: Array) -> str:
     return np.array2string(values, threshold=MOST_SHOWN)
 
 

@@ -88,9 +88,9 @@ def finite_numbers(values: object, *shapes: Shape, where: str, do: str = "", row
         array = real_array(values)
     except (TypeError, ValueError) as trouble:
         kind = "a number" if shapes == ((),) else f"an array of numbers: it has {trouble}"
-        raise refused(f"{_named(values, where)} is not {kind}") from None
+        raise refused(f"{_name(values, where)} is not {kind}") from None
     if shapes and not any(_fits(array.shape, shape) for shape in shapes):
-        raise refused(f"{_named(values, where)} has shape {array.shape}")
+        raise refused(f"{_name(values, where)} has shape {array.shape}")
     if are_finite(array):
         return array
     wrong, name = np.argwhere(~np.isfinite(array)).tolist(), where.rpartition(".")[2]
@@ -103,7 +103,7 @@ def finite_numbers(values: object, *shapes: Shape, where: str, do: str = "", row
     raise refused(seen if array.ndim else f"{name} = {array} is not finite")
 
 
-def _named(values: object, where: str) -> str:
+def _name(values: object, where: str) -> str:
     """What messages call values: the word behind the last dot of their place, and the values themselves if they are short."""
     name, text = where.rpartition(".")[2], repr(values)
     return f"{name} = {text}" if len(text) <= SHOWN and "\n" not in text else name

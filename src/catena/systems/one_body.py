@@ -25,7 +25,7 @@ from .body import Body
 from .numbers import finite_number, finite_numbers
 from .orientations import one_orientation
 from .phase_space import Pair, PhaseSpace, turning_axes
-from .states import checked_state, is_shaped, naming_arguments
+from .states import as_state, is_shaped, naming_arguments
 
 Motion = Callable[[Array, float, Array], tuple[Array, Array]]  # stepped state, its time, times -> orientations, momenta
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
@@ -190,12 +190,12 @@ class OneBody(System):
         if type(t) is np.ndarray and t.dtype == np.float64 and t.ndim == 1 and is_shaped(start, self):
             times = t.copy()
         else:
-            times, start = finite_numbers(t, where="exact.t"), checked_state(self, start, "exact.start")
+            times, start = finite_numbers(t, where="exact.t"), as_state(self, start, "exact.start")
         try:
             q, y = motion(self.to_stepped(start), start.time, times if times.ndim == 1 else times.reshape(-1))
         except FloatingPointError:  # the same words as for all numbers
             finite_numbers(t, where="exact.t")
-            checked_state(self, start, "exact.start")
+            as_state(self, start, "exact.start")
             raise
         if times.ndim != 1:
             q, y = q.reshape(*times.shape, 4), y.reshape(*times.shape, 3)

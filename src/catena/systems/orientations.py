@@ -23,20 +23,20 @@ MANY = "give unit quaternions, scalar first, shape ({n}, 4); rotation matrices, 
 
 def one_orientation(given: object) -> Array:
     """The unit quaternion (4,) of one body."""
-    return _checked(given, None, unit=True)
+    return _check(given, None, unit=True)
 
 
 def one_scaled_orientation(given: object) -> Array:
     """A quaternion (4,) that may have any length but zero."""
-    return _checked(given, None, unit=False)
+    return _check(given, None, unit=False)
 
 
 def orientations(given: object, n: int) -> Array:
     """The unit quaternions (n, 4) of n bodies; none turned if None."""
-    return np.tile((1.0, 0.0, 0.0, 0.0), (n, 1)) if given is None else _checked(given, n, unit=True)
+    return np.tile((1.0, 0.0, 0.0, 0.0), (n, 1)) if given is None else _check(given, n, unit=True)
 
 
-def _checked(given: object, n: int | None, *, unit: bool) -> Array:
+def _check(given: object, n: int | None, *, unit: bool) -> Array:
     rows = () if n is None else (n,)
     forms = ONE if n is None else MANY.format(n=n)
     if hasattr(given, "as_quat") and hasattr(given, "as_matrix"):
@@ -45,7 +45,7 @@ def _checked(given: object, n: int | None, *, unit: bool) -> Array:
     array = finite_numbers(given, *shapes, where="start.orientation", do=forms, rows="body" if rows else "")
     flat = array.reshape(1 if n is None else n, *array.shape[len(rows) :])
     made = _of_matrices(flat, n) if flat.ndim == 3 else flat
-    return (_normalised(made, n, forms) if unit else _not_zero(made)).reshape(*rows, 4)
+    return (_normalise(made, n, forms) if unit else _not_zero(made)).reshape(*rows, 4)
 
 
 def _of_matrices(matrices: Array, n: int | None) -> Array:
@@ -60,7 +60,7 @@ def _of_matrices(matrices: Array, n: int | None) -> Array:
     return rotations.from_matrix(matrices)
 
 
-def _normalised(q: Array, n: int | None, forms: str) -> Array:
+def _normalise(q: Array, n: int | None, forms: str) -> Array:
     lengths = np.linalg.norm(q, axis=1)
     for j in np.flatnonzero(~(np.abs(lengths - 1.0) <= UNIT_TOLERANCE)):
         meant = f"; normalised it is {(q[j] / lengths[j]).tolist()}" if 0.0 < lengths[j] < np.inf else ""

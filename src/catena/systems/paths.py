@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..expressions.values import FUNCTIONS_ON_ARRAYS
 from ..kernels.marks import Written
 from .base import Array
-from .potentials.pairwise import interpreted
-from .sampled import CONSTANT, CUBIC, KNOT, LINEAR, SQUARE, InTime, Sampled, written_in_time
+from .potentials.pairwise import interpret
+from .sampled import CONSTANT, CUBIC, KNOT, LINEAR, SQUARE, InTime, Sampled, write_in_time
 
 JUMP = 0.5  # part of a change in a step that slopes at both ends leave unexplained
 LEAST_JUMP = 0.05  # angle, or part of a length, that is one
@@ -43,9 +43,9 @@ def path_at(function: InTime, times: Array) -> tuple[Array, Array]:
 def function_of(text: str, count: int, *, many: bool = False) -> FunctionType:
     """A text in t and its first derivatives, so many numbers in all; of many times at once if asked."""
     outputs = ("value", "slope", "curvature")[:count]
-    lines = ["def values(t):", *(f"    {line}" for line in written_in_time(text, outputs, 0))]
+    lines = ["def values(t):", *(f"    {line}" for line in write_in_time(text, outputs, 0))]
     written = Written("values", "\n".join([*lines, f"    return {', '.join(outputs)},"]), __name__)
-    return interpreted(written, FUNCTIONS) if many else interpreted(written)
+    return interpret(written, FUNCTIONS) if many else interpret(written)
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ class Rolled:
         lines = ["def measure(z, par, out, scale):"]
         for i, loops in enumerate(self.loops):
             lines += ["    total, rest = 0.0, 0.0"]
-            bodies = [self._over(loop, [("term", loop.value)], _summed(i, loop.moves(loop.value))) for loop in loops]
+            bodies = [self._over(loop, [("term", loop.value)], _sum(i, loop.moves(loop.value))) for loop in loops]
             for k, piece in enumerate(_pieces(bodies)):
                 name = f"measure_{i}_{k}"
                 inside = [f"def {name}(z, par, scale, total, rest):", *piece, "return total, rest"]
@@ -240,7 +240,7 @@ class Rolled:
         return texts | {"measure": "\n".join(lines)}
 
 
-def _summed(i: int, moves: bool) -> list[str]:
+def _sum(i: int, moves: bool) -> list[str]:
     """Add a term to invariant i; its size counts if it moves, see `catena.running.auditing.size`."""
     return [
         "after = total + term",

@@ -143,7 +143,7 @@ def describe_in_time(given: InTime) -> Json:
     return given.describe() if isinstance(given, Sampled) else given
 
 
-def written_in_time(given: InTime, outputs: Sequence[str], number: int) -> list[str]:
+def write_in_time(given: InTime, outputs: Sequence[str], number: int) -> list[str]:
     """Code of a text in t, or of table `number` in par.spline, and of as many derivatives as there are further outputs."""
     if isinstance(given, Sampled):
         rows = f"par.spline_first[{number}], par.spline_first[{number + 1}], par.spline"

@@ -37,13 +37,13 @@ def naming_arguments(
             try:
                 signature(start).bind(system, *given, **by_name)
             except TypeError as misfit:
-                raise _misnamed(system, list(signature(start).parameters)[1:], by_name, str(misfit)) from None
+                raise _explain_misnamed(system, list(signature(start).parameters)[1:], by_name, str(misfit)) from None
             raise
 
     return named
 
 
-def _misnamed(system: System, takes: list[str], given: Mapping[str, object], misfit: str) -> InputError:
+def _explain_misnamed(system: System, takes: list[str], given: Mapping[str, object], misfit: str) -> InputError:
     """The error for a start whose arguments do not fit, `misfit` in Python's words."""
     scene = system.scene()
     labels = {} if scene is None else scene.labels
@@ -54,7 +54,7 @@ def _misnamed(system: System, takes: list[str], given: Mapping[str, object], mis
     return InputError(misfit, where=f"start of {system.title}", do=f"it takes {', '.join(spelt)}")
 
 
-def checked_state(system: System, given: object, where: str) -> State:
+def as_state(system: System, given: object, where: str) -> State:
     """A state with its fields as arrays: those of the system, of their shapes, finite.
 
     Parameters
@@ -78,7 +78,7 @@ def checked_state(system: System, given: object, where: str) -> State:
     seen = {field: array.shape for field, array in arrays.items()}
     if seen != wanted:
         raise InputError(
-            f"the {name} has {_shown(seen)}; this system needs {_shown(wanted)}", where=where, do="make it with start() of this system"
+            f"the {name} has {_show(seen)}; this system needs {_show(wanted)}", where=where, do="make it with start() of this system"
         )  # fmt: skip
     if not all(np.isfinite(array).all() for array in arrays.values()):
         raise InputError(f"the {name} is not finite", where=where, do="give finite numbers")
@@ -100,14 +100,14 @@ def is_shaped(given: object, system: System) -> TypeGuard[State]:
     return True
 
 
-def checked_start(system: System, given: object, where: str) -> State:
+def as_start(system: System, given: object, where: str) -> State:
     """A state from which the system can begin: its own, and one that what holds the system allows."""
-    state = checked_state(system, given, where)
+    state = as_state(system, given, where)
     system.check_start(state)
     return state
 
 
-def checked_run(system: System, run: Run[System], where: str) -> Run[System]:
+def as_run(system: System, run: Run[System], where: str) -> Run[System]:
     """A run whose states are those of this system."""
     moved = getattr(run, "system", None)
     if not isinstance(moved, System) or (moved.kind, moved.fields) != (system.kind, system.fields):
@@ -117,7 +117,7 @@ def checked_run(system: System, run: Run[System], where: str) -> Run[System]:
     return run
 
 
-def _shown(shapes: Mapping[str, tuple[int, ...]]) -> str:
+def _show(shapes: Mapping[str, tuple[int, ...]]) -> str:
     return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "no numbers"
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
-def clipped(text: str, longest: int) -> str:
+def clip(text: str, longest: int) -> str:
     """At most so many characters; an ellipsis stands for the rest."""
     return text if len(text) <= longest else text[: longest - 1] + "\u2026"
 

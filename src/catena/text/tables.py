@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def aligned(lines: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
+def align(lines: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
     """Lines of cells with their columns one below the other, those with the numbers `right` on the right.
 
     Examples
     --------
-    >>> aligned([("energy", "-0.5"), ("q", "12")], right=[1])
+    >>> align([("energy", "-0.5"), ("q", "12")], right=[1])
     ['energy  -0.5', 'q         12']
     """
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -58,7 +58,7 @@ class ShownTable:
         lines = [headings, *(cells for cells, _ in self.rows)]
         rule = ["-" * max(map(len, column)) for column in zip(*lines, strict=True)]
         right = [k for k, heading in enumerate(self.headings) if heading in self.right]
-        return aligned([headings, rule, *lines[1:]], right=right)
+        return align([headings, rule, *lines[1:]], right=right)
 
     def __rich__(self) -> Table:
         from rich.table import Table

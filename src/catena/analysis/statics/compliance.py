@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...arrays import Array
 from ...systems.chain import block_band
 from ...systems.chain.link_mechanics import geometric_blocks, transports
-from .problem import EPS, Balance, StaticProblem, masked
+from .problem import EPS, Balance, StaticProblem, mask_blocks
 
 MOST_MIXED = 20_000  # bodies: beyond it, the band of wrenches and displacements would take a gigabyte
 HALF_BAND, HALF_BAND_OF_RING = 17, 35  # of wrenches and displacements in turn
@@ -46,7 +46,7 @@ class Compliance(ABC):
         """x (m, n, 6) for f (m, n, 6), by displacements in principal axes."""
         f = np.where(self.free, f, 0.0)
         f = f - np.einsum("mk,knc,nc->mnc", np.einsum("mnc,knc->mk", f, self.zero), self.zero, self.mass)
-        x = np.where(self.free, self._balanced(f), 0.0)
+        x = np.where(self.free, self._balance(f), 0.0)
         return x - np.einsum("mk,knc->mnc", np.einsum("mnc,nc,knc->mk", x, self.mass, self.zero), self.zero)
 
     def weighted(self, v: Array) -> Array:
@@ -59,7 +59,7 @@ class Compliance(ABC):
         """Relative error to be expected of frequencies with these omega^2."""
 
     @abstractmethod
-    def _balanced(self, f: Array) -> Array:
+    def _balance(self, f: Array) -> Array:
         """x (m, n, 6), in any gauge, for wrenches that are balanced."""
 
 
@@ -79,24 +79,24 @@ class Sweep(Compliance):
     def error(self, eigenvalues: Array, largest: float) -> Array:
         return np.full(len(eigenvalues), EPS * len(self.mass))
 
-    def _clamped(self, f: Array) -> tuple[Array, Array]:
+    def _clamp(self, f: Array) -> tuple[Array, Array]:
         """x with the first body clamped, and the wrench (m, 6) that the others exert on it, both in its axes."""
         force, moment = (np.einsum("nij,mnj->mni", self.matrices, part) for part in (f[:, :, :3], f[:, :, 3:]))
         n = np.cumsum(force[:, ::-1], axis=1)[:, ::-1]
         about_end = np.cumsum((moment + np.cross(self._from_end, force))[:, ::-1], axis=1)[:, ::-1]
         borne = np.concatenate([n, about_end - np.cross(self._from_end, n)], axis=2)
-        own = self._turned(borne, back=True)
-        eta = self._turned(np.concatenate([np.zeros_like(own[:, :1]), self._flexed(own[:, 1:])], axis=1), back=False)
+        own = self._turn(borne, back=True)
+        eta = self._turn(np.concatenate([np.zeros_like(own[:, :1]), self._flex(own[:, 1:])], axis=1), back=False)
         turn = np.cumsum(eta[:, :, 3:], axis=1)
         moved = np.cumsum(eta[:, :, :3] - np.cross(eta[:, :, 3:], self.position), axis=1) + np.cross(
             turn, self.position
         )
-        return self._turned(np.concatenate([moved, turn], axis=2), back=True), own[:, 0]
+        return self._turn(np.concatenate([moved, turn], axis=2), back=True), own[:, 0]
 
-    def _flexed(self, wrench: Array) -> Array:
+    def _flex(self, wrench: Array) -> Array:
         return np.einsum("nij,mnj->mni", self.flexibility, wrench)
 
-    def _turned(self, x: Array, *, back: bool) -> Array:
+    def _turn(self, x: Array, *, back: bool) -> Array:
         way = "nji,mnj->mni" if back else "nij,mnj->mni"
         return np.concatenate([np.einsum(way, self.matrices, part) for part in (x[:, :, :3], x[:, :, 3:])], axis=2)
 
@@ -105,7 +105,7 @@ class Sweep(Compliance):
         held = np.flatnonzero(~self.free[-1])
         pushes = np.zeros((len(held), *self.mass.shape))
         pushes[np.arange(len(held)), -1, held] = 1.0
-        self._answers, at_first = self._clamped(pushes)
+        self._answers, at_first = self._clamp(pushes)
         self._rigid = self._whole()
         k, first = len(held), self.free[0]
         matrix = np.zeros((6 + k, 6 + k))
@@ -129,12 +129,12 @@ class Sweep(Compliance):
         turned[:3, :, :3] = axes[:, None]
         turned[3:, :, :3] = np.cross(axes[:, None], self.position[None])
         turned[3:, :, 3:] = axes[:, None]
-        return self._turned(turned, back=True)
+        return self._turn(turned, back=True)
 
-    def _balanced(self, f: Array) -> Array:
+    def _balance(self, f: Array) -> Array:
         k = len(self._held)
         for _ in range(2 if k else 1):  # again for the rounding of the first time, with what the reactions bear
-            x, on_first = self._clamped(f)
+            x, on_first = self._clamp(f)
             sides = np.concatenate([-on_first * self.free[0], -x[:, -1, self._held]], axis=1)
             found = sides @ self._ends.T
             f = f.copy()
@@ -155,16 +155,16 @@ class RingSweep(Sweep):
         self._last = np.linalg.inv(values.stiffness[-1])
         pushes = np.zeros((6, *self.mass.shape))
         pushes[:, -1] = self._carried
-        self._answers, _ = self._clamped(pushes)
+        self._answers, _ = self._clamp(pushes)
         opening = self._last + self._carried @ self._answers[:, -1].T
         # forces and moments: of one size, or the smaller ones would lose their digits
         size = np.sqrt(np.diag(opening))
         self._closing = np.linalg.inv(opening / size[:, None] / size) / size[:, None] / size
 
-    def _balanced(self, f: Array) -> Array:
+    def _balance(self, f: Array) -> Array:
         f, wrench = f.copy(), np.zeros((len(f), 6))
         for _ in range(2):  # again for the rounding of the first time, with what the last link bears
-            x, _ = self._clamped(f)
+            x, _ = self._clamp(f)
             missing = -(x[:, -1] @ self._carried.T + wrench @ self._last.T) @ self._closing.T
             wrench += missing
             f[:, -1] += missing @ self._carried
@@ -212,7 +212,7 @@ class Mixed(Compliance):
         # measured 3e-12, 2e-9 and 1.5e-7 at 65, 1001 and 4001 bodies, where w^2 is 6e-5, 1e-9 and 4e-12 of 1000
         return 0.03 * EPS * np.sqrt(len(self.mass)) * largest / np.maximum(np.abs(eigenvalues), EPS * largest)
 
-    def _balanced(self, f: Array) -> Array:
+    def _balance(self, f: Array) -> Array:
         from scipy.linalg.lapack import dgbtrs
 
         rows = self._at[:, None] + np.arange(6, 12)
@@ -231,7 +231,9 @@ class Assembled(Compliance):
         super().__init__(problem, balance)
         self.shift = shift
         free = problem.gauge(balance.poses)
-        factor = block_band.Band(*masked(*problem.blocks(balance), free)).factor(shift * (self.mass * free).ravel())
+        factor = block_band.Band(*mask_blocks(*problem.blocks(balance), free)).factor(
+            shift * (self.mass * free).ravel()
+        )
         if factor is None:
             raise np.linalg.LinAlgError("not positive definite")
         self._factor, self._kept = factor, free
@@ -239,7 +241,7 @@ class Assembled(Compliance):
     def error(self, eigenvalues: Array, largest: float) -> Array:
         return EPS * largest / np.maximum(np.abs(eigenvalues), EPS * largest)
 
-    def _balanced(self, f: Array) -> Array:
+    def _balance(self, f: Array) -> Array:
         columns = np.asfortranarray((f * self._kept).reshape(len(f), -1).T)
         return self._factor.solve(columns).T.reshape(f.shape)
 

@@ -28,7 +28,7 @@ from .poses import Poses
 from .problem import constant_force
 from .screws import Screw, screw_of
 from .traps import Traps
-from .uniform import link_length, pulled_link, relaxed, resting_links, resting_poses
+from .uniform import link_length, pulled_link, relax_links, resting_links, resting_poses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,7 +126,7 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
         tension = _tension(forces + Traps.of(chain).forces(poses), poses, d, q, first)
     length = link_length(chain, d)
     if tension == 0.0:
-        d, q, rests = relaxed(mechanics, numbers, d, q, length)
+        d, q, rests = relax_links(mechanics, numbers, d, q, length)
         if not rests.all():
             raise InputError(
                 "the links of this state do not come to rest", where=f"{where}.at", do="give an equilibrium"

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from ...systems.base import Array, State
 from ...systems.chain.chain import Chain
-from ...systems.chain.tearing import link_lengths, torn_links
-from ...systems.potentials.pairwise import checked
-from ...systems.states import checked_state
+from ...systems.chain.tearing import find_torn_links, link_lengths
+from ...systems.potentials.pairwise import check
+from ...systems.states import as_state
 from .at_rest import AtRest, Status
 from .descent import Descent
 from .newton import Newton
@@ -77,7 +77,7 @@ def find_equilibrium(
     """A stable equilibrium of a chain under its forces; see `Chain.equilibrium`."""
     problem = StaticProblem.of(chain, load, "equilibrium")
     if tol is not None:
-        tol = checked(tol, "equilibrium.tol", above=0.0)
+        tol = check(tol, "equilibrium.tol", above=0.0)
     poses = (
         resting_poses(chain) if start is None else Poses.of_state(chain, state_at(chain, start, "equilibrium.start"))
     )
@@ -86,7 +86,7 @@ def find_equilibrium(
 
 def state_at(chain: Chain, at: object, where: str) -> State:
     """The state that is meant by one, or by an equilibrium, of this chain."""
-    return checked_state(chain, at.state if isinstance(at, Equilibrium) else at, where)
+    return as_state(chain, at.state if isinstance(at, Equilibrium) else at, where)
 
 
 def solve(problem: StaticProblem, poses: Poses, tol: float | None = None) -> Equilibrium:
@@ -153,4 +153,4 @@ class _Search(Descent[Balance, Stability]):
         if not surely and link_lengths(self.problem.chain, poses.position).max() < LENGTHENED * self.longest:
             return False
         state = poses.state(self.problem.chain)
-        return bool(torn_links(self.problem.chain, state.position, state.orientation).any())
+        return bool(find_torn_links(self.problem.chain, state.position, state.orientation).any())

@@ -23,7 +23,7 @@ from ...systems.chain.chain import Chain
 from ...systems.numbers import finite_number, finite_numbers
 from .equilibrium import Equilibrium, find_equilibrium, state_at
 from .poses import Poses, orthogonal, turn_matrices
-from .problem import Balance, StaticProblem, load_array, masked
+from .problem import Balance, StaticProblem, load_array, mask_blocks
 from .stability import lowest_eigenvalue
 
 if TYPE_CHECKING:
@@ -191,10 +191,10 @@ class _Control(ABC):
         balance = self.problem.balance(self.poses)
         self.least_load = LEAST_LOAD * float(np.abs(balance.values.stiffness).max()) * self.length
 
-    def corrected(self, before: _Point | None, extension: float) -> _Point | None:
+    def correct(self, before: _Point | None, extension: float) -> _Point | None:
         """The equilibrium at this extension near a known one, or None if Newton's method does not find it."""
         best: tuple[Balance, float] | None = None
-        poses, load = self._predicted(before, extension)
+        poses, load = self._predict(before, extension)
         for _ in range(CORRECTIONS):
             problem = self._problem(load)
             balance = problem.balance(poses)
@@ -208,7 +208,7 @@ class _Control(ABC):
                 x, change, _, _ = self._newton(problem, balance, self._missing(poses, extension))
             except RuntimeError:  # singular
                 return None
-            poses, load = self._moved(poses, x), load + change
+            poses, load = self._move(poses, x), load + change
         else:
             return None
         return self._point(*best, extension)
@@ -224,7 +224,7 @@ class _Control(ABC):
         """The chain under this load."""
 
     @abstractmethod
-    def _predicted(self, before: _Point | None, extension: float) -> tuple[Poses, float]:
+    def _predict(self, before: _Point | None, extension: float) -> tuple[Poses, float]:
         """Where to begin, and with which load, from the point before."""
 
     def _missing(self, poses: Poses, extension: float) -> float:
@@ -233,7 +233,7 @@ class _Control(ABC):
     def _load(self, balance: Balance, load: float) -> float:
         return load
 
-    def _moved(self, poses: Poses, xi: Array) -> Poses:
+    def _move(self, poses: Poses, xi: Array) -> Poses:
         root = self._problem(0.0).root
         return poses.displaced(xi) if root is None else poses.strained(xi, root=root)
 
@@ -255,11 +255,11 @@ class _LoadControl(_Control):
     def _problem(self, load: float) -> StaticProblem:
         return self.problem.under(self.fixed + load * self.loads)
 
-    def _predicted(self, before: _Point | None, extension: float) -> tuple[Poses, float]:
+    def _predict(self, before: _Point | None, extension: float) -> tuple[Poses, float]:
         if before is None:
             return self.poses, 0.0
         step = extension - before.extension
-        return self._moved(before.balance.poses, step * before.tangent), before.load + before.slope * step
+        return self._move(before.balance.poses, step * before.tangent), before.load + before.slope * step
 
     def _missing(self, poses: Poses, extension: float) -> float:
         return extension - (float((self.loads * poses.position).sum()) - self.origin)
@@ -268,14 +268,14 @@ class _LoadControl(_Control):
         poses, n = balance.poses, self.chain.count
         free = problem.gauge(poses)
         wrench = None if problem.root is None else problem.wrenches(poses)
-        blocks = masked(*problem.blocks(balance, wrench=wrench), free)
+        blocks = mask_blocks(*problem.blocks(balance, wrench=wrench), free)
         pull = np.zeros((n, 6))
         pull[:, :3] = np.einsum("nji,nj->ni", poses.matrices, self.loads)
         pull = np.where(free, pull, 0.0)
         sides = np.zeros((2, 6 * n + 1))
         sides[0, :-1] = -np.where(free, balance.gradient, 0.0).ravel()
         sides[:, -1] = missing, 1.0
-        found = _solved(*blocks, sides, border=pull.ravel())
+        found = _solve(*blocks, sides, border=pull.ravel())
         return found[0, :-1].reshape(n, 6), float(found[0, -1]), found[1, :-1].reshape(n, 6), float(found[1, -1])
 
 
@@ -294,7 +294,7 @@ class _EndControl(_Control):
     def _problem(self, load: float) -> StaticProblem:
         return self.problem
 
-    def _predicted(self, before: _Point | None, extension: float) -> tuple[Poses, float]:
+    def _predict(self, before: _Point | None, extension: float) -> tuple[Poses, float]:
         poses = self.poses
         if before is not None:
             poses = before.balance.poses.displaced((extension - before.extension) * before.tangent)
@@ -303,7 +303,7 @@ class _EndControl(_Control):
             matrix = poses.matrices[-1]
         return poses.with_last(self.poses.position[-1] + extension * self.shift, matrix), 0.0
 
-    def _moved(self, poses: Poses, xi: Array) -> Poses:
+    def _move(self, poses: Poses, xi: Array) -> Poses:
         return poses.displaced(xi)
 
     def _load(self, balance: Balance, load: float) -> float:
@@ -321,13 +321,13 @@ class _EndControl(_Control):
         sides[0] = -balance.gradient
         sides[1, -2:] = -(right[-1] @ end), -(diagonal[-1] @ end)
         kept = np.where(free, sides, 0.0).reshape(2, -1)
-        correction, tangent = _solved(*masked(diagonal, right, free), kept).reshape(2, n, 6)
+        correction, tangent = _solve(*mask_blocks(diagonal, right, free), kept).reshape(2, n, 6)
         tangent[-1] += end
         change = diagonal[-1] @ tangent[-1] + right[-1].T @ tangent[-2]
         return correction, 0.0, tangent, float(change @ end)
 
 
-def _solved(diagonal: Array, right: Array, sides: Array, border: Array | None = None) -> Array:
+def _solve(diagonal: Array, right: Array, sides: Array, border: Array | None = None) -> Array:
     """Solutions x of K x = sides, each a row; with a border, of [[K, -b], [b^T, 0]] (x, f) = sides."""
     from scipy.sparse import coo_array, csc_array
     from scipy.sparse.linalg import splu
@@ -360,7 +360,7 @@ class _Path:
     def follow(self) -> EquilibriumPath:
         """To the end that was asked for, or until stability ends."""
         control = self.control
-        first = control.corrected(None, 0.0)
+        first = control.correct(None, 0.0)
         if first is None:
             raise InputError(
                 "something of the chain moves at no cost: no load makes a path of equilibria",
@@ -371,7 +371,7 @@ class _Path:
         while len(self.points) < MOST_POINTS and step > SHORTEST_STEP * control.unit:
             here = self.points[-1]
             step = min(step, self._to_end(here))
-            found = control.corrected(here, here.extension + step)
+            found = control.correct(here, here.extension + step)
             if found is None or not self._follows(here, found, step):
                 step *= 0.5
                 continue
@@ -384,14 +384,14 @@ class _Path:
                 break
             self.points.append(found)
             step = min(GROWTH * step, LONGEST_STEP * control.unit)
-        return self._made(limit)
+        return self._make(limit)
 
     def _fill(self, limit: Limit) -> None:
         """Some points before a limit that the first steps have passed."""
         if len(self.points) >= FEWEST_POINTS:
             return
         for extension in np.linspace(self.points[-1].extension, limit.extension, FEWEST_POINTS)[1:-1]:
-            found = self.control.corrected(self.points[-1], float(extension))
+            found = self.control.correct(self.points[-1], float(extension))
             if found is not None and found.lowest > 0.0:
                 self.points.append(found)
 
@@ -417,7 +417,7 @@ class _Path:
         for _ in range(CORRECTIONS):
             if abs(here.load - self.last) <= 1e-13 * self.last:
                 break
-            found = self.control.corrected(here, here.extension + (self.last - here.load) / here.slope)
+            found = self.control.correct(here, here.extension + (self.last - here.load) / here.slope)
             if found is None:
                 break
             here = found
@@ -441,7 +441,7 @@ class _Path:
         def lowest(extension: float) -> float:
             if extension not in known:
                 below = max(x for x, point in known.items() if x <= extension and point.lowest > 0.0)
-                found = self.control.corrected(known[below], extension)
+                found = self.control.correct(known[below], extension)
                 if found is None:
                     raise ArithmeticError
                 known[extension] = found
@@ -457,7 +457,7 @@ class _Path:
         state = point.balance.poses.state(self.control.chain)
         return Limit("limit" if level else "bifurcation", point.load, point.extension, point.slope, state)
 
-    def _made(self, limit: Limit | None) -> EquilibriumPath:
+    def _make(self, limit: Limit | None) -> EquilibriumPath:
         points, chain = self.points, self.control.chain
         load, extension, lowest = (
             np.array([getattr(point, name) for point in points]) for name in ("load", "extension", "lowest")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...errors import CapabilityError
 from ...systems.base import Array, State
-from ...systems.linkage.joint_form.form import packed
+from ...systems.linkage.joint_form.form import pack_state
 from ...systems.linkage.joint_form.motion import BALL, Link
 from ...systems.linkage.linkage import Linkage
 from .linkage_modes import check_rest
@@ -79,7 +79,7 @@ def linearise(linkage: Linkage, state: State) -> Linearised:
         stiffness, damping = problem.matrices(balance)
         check_rest(problem, balance, stiffness, "linearise.state")
         return Linearised(names, mass, stiffness, damping, nothing, nothing, -balance.gradient)
-    z = packed(problem.linkage, state)
+    z = pack_state(problem.linkage, state)
     stiffness, by_rates = (part[np.ix_(balance.free, balance.free)] for part in problem.motion_matrices(z))
     damping, gyroscopic = 0.5 * (by_rates + by_rates.T), 0.5 * (by_rates - by_rates.T)
     turning = _turning(problem, z)[np.ix_(balance.free, balance.free)]

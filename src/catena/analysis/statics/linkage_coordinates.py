@@ -70,7 +70,7 @@ def describe_motion(y: Array, names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else "")
 
 
-def listed(motions: Sequence[str], name: str) -> list[tuple[str, str]]:
+def list_motions(motions: Sequence[str], name: str) -> list[tuple[str, str]]:
     """Rows of a report that name motions; the first of them has the name of the row."""
     shown = [*motions[:SHOWN], *([f"and {len(motions) - SHOWN} more"] if len(motions) > SHOWN else [])]
     return [(name if k == 0 else "", motion) for k, motion in enumerate(shown)]

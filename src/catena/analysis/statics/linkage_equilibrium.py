@@ -11,11 +11,11 @@ from ...errors import CapabilityError
 from ...systems.base import Array, State
 from ...systems.linkage.linkage import Linkage
 from ...systems.linkage.thin import is_thin
-from ...systems.potentials.pairwise import checked
-from ...systems.states import checked_start
+from ...systems.potentials.pairwise import check
+from ...systems.states import as_start
 from .at_rest import AtRest, Status, is_better
 from .descent import Descent
-from .linkage_coordinates import describe_motion, listed, simplest
+from .linkage_coordinates import describe_motion, list_motions, simplest
 from .linkage_loads import refuse_fall, with_load
 from .linkage_problem import LinkageBalance, LinkageProblem
 
@@ -54,7 +54,7 @@ class LinkageEquilibrium(AtRest):
     balance: LinkageBalance
 
     def report(self) -> list[tuple[str, str]]:
-        return [*self.common_report(), *listed(self.flat_motions, "flat")]
+        return [*self.common_report(), *list_motions(self.flat_motions, "flat")]
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,9 @@ def find_linkage_equilibrium(
 ) -> LinkageEquilibrium:
     """A stable equilibrium of a linkage under its forces; see `Linkage.equilibrium`."""
     if tol is not None:
-        tol = checked(tol, "equilibrium.tol", above=0.0)
+        tol = check(tol, "equilibrium.tol", above=0.0)
     loaded = with_load(linkage, load, "equilibrium.load")
-    begin = linkage.start() if start is None else checked_start(linkage, start, "equilibrium.start")
+    begin = linkage.start() if start is None else as_start(linkage, start, "equilibrium.start")
     search = _Search(LinkageProblem(loaded, begin), tol)
     return search.report(*search.settle())
 

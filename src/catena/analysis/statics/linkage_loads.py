@@ -16,7 +16,7 @@ from ...systems.linkage.joint_form.motion import BALL, Link
 from ...systems.linkage.joint_form.motion import Node as NodeRow
 from ...systems.linkage.joints import GROUND
 from ...systems.linkage.linkage import Linkage
-from ...systems.linkage.start import turned
+from ...systems.linkage.start import turn_vectors
 from ...systems.numbers import finite_numbers
 from ...systems.sampled import depends_on_time
 
@@ -57,7 +57,7 @@ def without_direction(linkage: Linkage, position: Array, orientation: Array, ext
     for number, force in enumerate(linkage.forces):
         if isinstance(force, OfDistance) or (isinstance(force, Spring) and force.length > 0.0 and force.k > 0.0):
             first, second = (
-                turned(orientation, body, point) + (0.0 if body == GROUND else position[body])
+                turn_vectors(orientation, body, point) + (0.0 if body == GROUND else position[body])
                 for body, point in zip((force.i, force.j), force.at, strict=True)
             )
             if np.linalg.norm(second - first) <= COINCIDE * extent:

@@ -16,8 +16,8 @@ from ...geometry import rotations
 from ...systems.base import Array, State
 from ...systems.linkage.linkage import Linkage
 from ...systems.numbers import whole_number
-from ...systems.states import checked_start
-from .linkage_coordinates import listed
+from ...systems.states import as_start
+from .linkage_coordinates import list_motions
 from .linkage_equilibrium import (
     LinkageEquilibrium,
     LinkageStability,
@@ -68,7 +68,10 @@ class LinkageModes(Modes):
         return np.array([state.position for state in states]), np.array([state.orientation for state in states])
 
     def __repr__(self) -> str:
-        lines = [super().__repr__(), *(f"  {name:7} {motion}" for name, motion in listed(self.zero_motions, "free"))]
+        lines = [
+            super().__repr__(),
+            *(f"  {name:7} {motion}" for name, motion in list_motions(self.zero_motions, "free")),
+        ]
         if self.damping.any():
             lines.append(
                 f"  damping up to {self.damping.max():.3g} of the critical one, left out of the frequencies: see linearise(state).eigenvalues()"
@@ -85,7 +88,7 @@ def find_linkage_modes(
         _require_same(linkage, found.linkage)
         problem, balance = found.problem, found.balance
     else:
-        problem = LinkageProblem(linkage, checked_start(linkage, found, "normal_modes.at"))
+        problem = LinkageProblem(linkage, as_start(linkage, found, "normal_modes.at"))
         balance = problem.balance(problem.begin)
     stable = linkage_stability(problem, balance)
     check_rest(problem, balance, stable.stiffness, "normal_modes.at")

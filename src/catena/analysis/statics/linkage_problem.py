@@ -28,7 +28,7 @@ from ...systems.linkage.joint_forces import Damper
 from ...systems.linkage.joint_form import charts, statics
 from ...systems.linkage.joint_form.closing import close_start
 from ...systems.linkage.joint_form.forces import JointPlace
-from ...systems.linkage.joint_form.form import articulated_view, packed, unpacked
+from ...systems.linkage.joint_form.form import articulated_view, pack_state, unpack_state
 from ...systems.linkage.joint_form.layout import layout_of
 from ...systems.linkage.joint_form.loops import Condition, Row
 from ...systems.linkage.joint_form.motion import BALL, Link, place_nodes
@@ -91,7 +91,7 @@ class LinkageProblem:
 
     def __init__(self, linkage: Linkage, start: State) -> None:
         check_forces(linkage)
-        self.linkage = starts.begun(linkage, start)
+        self.linkage = starts.count_from_start(linkage, start)
         self.layout = layout_of(self.linkage)
         view = articulated_view(self.linkage, "field")
         assert view is not None and view.factors is not None
@@ -117,11 +117,11 @@ class LinkageProblem:
         """A state in joint form, its velocities left out."""
         still = np.zeros((self.linkage.count, 3))
         fields = {"position": state.position, "orientation": state.orientation}
-        return packed(self.linkage, State({**fields, "momentum": still, "angular_momentum": still}, state.time))
+        return pack_state(self.linkage, State({**fields, "momentum": still, "angular_momentum": still}, state.time))
 
     def state(self, z: Array) -> State:
         """The state of a position."""
-        return unpacked(self.linkage, z, 0.0)
+        return unpack_state(self.linkage, z, 0.0)
 
     def balance(self, z: Array) -> LinkageBalance:
         """Energy and forces at a position, where all loops are closed."""
@@ -129,7 +129,7 @@ class LinkageProblem:
         with np.errstate(all="ignore"):
             self._function(views.measure, (1, PAR, 1, 1))(z, out, scale)
             self._function(statics.find_push, (1, PAR, 1))(z, push)
-        applied, twists = self._applied(), self._twists()
+        applied, twists = self._apply(), self._twists()
         tangent, free = self._tangent(z)
         gross = np.einsum("ni,nik->k", applied, np.abs(self.motions(z))) + twists
         position, orientation = self._poses()
@@ -199,7 +199,7 @@ class LinkageProblem:
                 z[place : place + 4] = turned / np.linalg.norm(turned)
             elif node.rates:
                 z[place : place + node.rates] += own
-        return self._closed(z) if self.linkage.tree.loops else z
+        return self._close(z) if self.linkage.tree.loops else z
 
     def shifts(self, balance: LinkageBalance) -> list[tuple[int, Array]]:
         """Bodies that float, and the shift of each with all that hangs on it, (d, 3) by the free coordinates; not where loops hold it."""
@@ -224,7 +224,7 @@ class LinkageProblem:
         position = rows[:, NodeRow.POSITION : NodeRow.POSITION + 3].copy()
         return position, rotations.multiply(turned, rotations.conjugate(frames))
 
-    def _applied(self) -> Array:
+    def _apply(self) -> Array:
         """(nodes, 6): magnitudes of what acts on the nodes."""
         return np.abs(self.par.tree_nodes[:, NodeRow.APPLIED : NodeRow.APPLIED + 6])
 
@@ -233,7 +233,7 @@ class LinkageProblem:
         nodes = zip(self.par.tree_nodes, self.layout.nodes, strict=True)
         return np.abs(np.concatenate([row[NodeRow.TAU : NodeRow.TAU + node.rates] for row, node in nodes]))
 
-    def _closed(self, z: Array) -> Array | None:
+    def _close(self, z: Array) -> Array | None:
         closed = np.zeros_like(z)
         if charts.close_loops(z, closed, self.par) != OK:
             return None

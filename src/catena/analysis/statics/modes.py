@@ -21,13 +21,13 @@ from ...systems.base import Array, State
 from ...systems.chain import block_band
 from ...systems.chain.chain import Chain
 from ...systems.numbers import finite_number, finite_numbers, number_of_one, whole_number
-from ...systems.potentials.pairwise import checked
-from ...systems.states import checked_run
+from ...systems.potentials.pairwise import check
+from ...systems.states import as_run
 from .compliance import Assembled, Compliance, Sweep
 from .equilibrium import Equilibrium, find_equilibrium, state_at
 from .poses import Poses
 from .problem import EPS, Balance, StaticProblem
-from .stability import compliance, flat_limit, lowest_modes, round_off, stability, weighted
+from .stability import compliance, flat_limit, lowest_modes, round_off, stability, weigh_stiffness
 
 if TYPE_CHECKING:
     import xarray
@@ -109,7 +109,7 @@ class Modes:
 
     def amplitudes(self, run: Run) -> tuple[Array, Array]:
         """Modal displacements and velocities along a run, (samples, k): projections v^T M xi and v^T (m R^T dr/dt, y) on every mode."""
-        data = checked_run(self.system, run, "Modes.amplitudes.run").data
+        data = as_run(self.system, run, "Modes.amplitudes.run").data
         turned = rotations.to_matrix(self.state.orientation)
         alike = Alike(self.system.bodies)
         tensor, mass = alike.each(lambda body: body.tensor), alike.each(lambda body: body.mass)
@@ -177,7 +177,7 @@ class Modes:
 
         mode = number_of_one(mode, len(self.omega), "Modes.view.mode")
         if amplitude is not None:
-            amplitude = checked(amplitude, "Modes.view.amplitude", above=0.0)
+            amplitude = check(amplitude, "Modes.view.amplitude", above=0.0)
         page = mode_page(self, mode, amplitude, title)
         if path is not None:
             page.save(path)
@@ -242,7 +242,7 @@ class _Solver:
 
     def __init__(self, problem: StaticProblem, balance: Balance, state: State) -> None:
         self.problem, self.balance, self.state = problem, balance, state
-        self.diagonal, self.right = weighted(problem, balance)
+        self.diagonal, self.right = weigh_stiffness(problem, balance)
         self.largest = float(np.abs(self.diagonal).sum(axis=2).max())
 
     def modes(self, count: int | None) -> Modes:
@@ -263,7 +263,7 @@ class _Solver:
         if flat.any() and not isinstance(found, Sweep):
             found.leave_out(vectors[flat])
             values, vectors = lowest_modes(found, count)
-        return self._made(values, vectors, found.name, found.error(values, self.largest), len(found.zero))
+        return self._make(values, vectors, found.name, found.error(values, self.largest), len(found.zero))
 
     def _all(self, count: int | None) -> Modes:
         """All of a short chain: those of the lower half, on a logarithmic scale, from K^-1, the others from K."""
@@ -287,7 +287,7 @@ class _Solver:
             )
             method = flexible.name
         kept = slice(0, count)
-        return self._made(values[kept], np.where(free, vectors[kept], 0.0), method, error[kept], zero)
+        return self._make(values[kept], np.where(free, vectors[kept], 0.0), method, error[kept], zero)
 
     def _inverse(self, flexible: Compliance) -> tuple[Array, Array]:
         """Eigenvalues and vectors of M^1/2 K^-1 M^1/2; without motions that cost nothing but for rounding, beside which they have no digits."""
@@ -310,7 +310,7 @@ class _Solver:
     def _from_stiffness(self, zero: int) -> tuple[Array, Array]:
         problem = self.problem
         free = problem.free.ravel()
-        matrix = block_band.assembled(*problem.blocks(self.balance))[np.ix_(free, free)]
+        matrix = block_band.assemble(*problem.blocks(self.balance))[np.ix_(free, free)]
         root = np.sqrt(problem.mass.ravel()[free])
         values, modes = np.linalg.eigh(_symmetric(matrix / root[:, None] / root))
         order = np.argsort(np.abs(values))[zero:]  # rigid motions are those nearest to nothing
@@ -319,7 +319,7 @@ class _Solver:
         vectors[:, free] = modes[:, order].T / root
         return values[order], vectors.reshape(-1, *problem.mass.shape)
 
-    def _made(self, values: Array, vectors: Array, method: str, error: Array, zero: int) -> Modes:
+    def _make(self, values: Array, vectors: Array, method: str, error: Array, zero: int) -> Modes:
         chain = self.problem.chain
         frames = chain.alike.each(lambda body: body.frame_matrix)
         given = np.concatenate(

@@ -24,7 +24,7 @@ from ...arrays import Array
 from ...systems.chain import block_band
 from .at_rest import is_better
 from .poses import Poses
-from .problem import Balance, StaticProblem, masked
+from .problem import Balance, StaticProblem, mask_blocks
 
 MOST_STRAIN = 0.4  # in a step: of a link's length, and in radians
 FLOOR = 2e-3  # of the diagonal: the least that is made of an eigenvalue of a link
@@ -58,13 +58,13 @@ class Newton:
         for _ in range(HALVINGS):
             found = self.problem.balance(self.moved(balance.poses, scale * p))
             if not is_better(found, balance, scale * slope):
-                found = self._corrected(found)
+                found = self._correct(found)
             if is_better(found, balance, scale * slope):
                 return found
             scale *= 0.5
         return None
 
-    def _corrected(self, found: Balance) -> Balance:
+    def _correct(self, found: Balance) -> Balance:
         """Links shifted until they bear the force that they have to: a correction of second order, as [maratos1978] needs one.
 
         Stretch and shear of a slender rod are so stiff that the way of least energy is bent sharply as its links turn; a straight step
@@ -94,13 +94,13 @@ class Newton:
             blocks = problem.blocks(balance) if part is None else problem.blocks(
                 balance, stiffness=stiffness, wrench=part * wrench
             )  # fmt: skip
-            band = block_band.Band(*masked(*blocks, free))
+            band = block_band.Band(*mask_blocks(*blocks, free))
             factor = band.factor()
             if factor is not None:
                 return factor.solve(rhs.ravel()).reshape(-1, 6)
-        return self._shifted(band, rhs)
+        return self._shift(band, rhs)
 
-    def _shifted(self, band: block_band.Band, rhs: Array) -> Array:
+    def _shift(self, band: block_band.Band, rhs: Array) -> Array:
         shift = FIRST_SHIFT * np.abs(band.diagonal)
         while True:
             factor = band.factor(shift)

@@ -45,10 +45,10 @@ class Poses:
     def of_links(cls, d: Array, q: Array, position: Array, matrix: Array, *, root: int = 0) -> Poses:
         """Bodies from links, with the root (0 or -1) at this place."""
         if root == 0:
-            turned = scanned(np.concatenate([matrix[None], q]))
+            turned = scan_products(np.concatenate([matrix[None], q]))
             steps = np.einsum("nij,nj->ni", turned[:-1], d)
             return cls(position + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)]), turned, d, q)
-        turned = scanned(np.concatenate([matrix[None], q[::-1].swapaxes(1, 2)]))[::-1]
+        turned = scan_products(np.concatenate([matrix[None], q[::-1].swapaxes(1, 2)]))[::-1]
         steps = np.einsum("nij,nj->ni", turned[:-1], d)
         back = np.cumsum(steps[::-1], axis=0)[::-1]
         return cls(position - np.concatenate([back, np.zeros((1, 3))]), turned, d, q)
@@ -102,7 +102,7 @@ def orthogonal(matrices: Array) -> Array:
     return matrices
 
 
-def scanned(factors: Array) -> Array:
+def scan_products(factors: Array) -> Array:
     """Products of the first one, two, three, ... of rotations (n, 3, 3): rows of sqrt(n) of them side by side, then row after row."""
     n = len(factors)
     width = max(1, int(np.sqrt(n)))

@@ -18,7 +18,7 @@ from ...errors import CapabilityError, InputError
 from ...geometry.rotations import hat
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Clamped, Displaced, Force, Free, Tweezers
-from ...systems.chain.link_mechanics import LinkMechanics, LinkValues, assembled_blocks, transports
+from ...systems.chain.link_mechanics import LinkMechanics, LinkValues, assemble_blocks, transports
 from ...systems.chain.spectrum import mobilities
 from ...systems.numbers import finite_numbers
 from .poses import Poses
@@ -63,15 +63,15 @@ class StaticProblem:
         self.left_held, self.right_held = (not end.moves for end in (chain.left, chain.right))
         self.sides = chain.interactions.sides
         self.traps = Traps.of(chain)
-        self.forces = self._checked(forces)
+        self.forces = self._check(forces)
 
     def under(self, forces: Array) -> StaticProblem:
         """The same chain under other forces."""
         other = copy(self)
-        other.forces = self._checked(forces)
+        other.forces = self._check(forces)
         return other
 
-    def _checked(self, given: Array) -> Array:
+    def _check(self, given: Array) -> Array:
         forces = given * self.chain.held[0][:, None]
         total, size = forces.sum(axis=0), np.abs(forces).sum()
         if not (self.left_held or self.right_held or len(self.traps)) and np.abs(total).max() > BALANCED * size:
@@ -136,7 +136,7 @@ class StaticProblem:
     ) -> tuple[Array, Array]:
         """K: second derivatives by all displacements; with another stiffness or other wrenches of the links where they are given."""
         values, poses = balance.values, balance.poses
-        diagonal, right = assembled_blocks(
+        diagonal, right = assemble_blocks(
             poses.d, poses.q, values.stiffness if stiffness is None else stiffness,
             values.gradient if wrench is None else wrench, closed=self.chain.closed,
         )  # fmt: skip
@@ -188,7 +188,7 @@ class StaticProblem:
         return free
 
 
-def masked(diagonal: Array, right: Array, free: Mask) -> tuple[Array, Array]:
+def mask_blocks(diagonal: Array, right: Array, free: Mask) -> tuple[Array, Array]:
     """The blocks with the rows and columns of coordinates that are not free replaced by those of the unit matrix."""
     kept = free.astype(float)
     left = np.arange(len(right))

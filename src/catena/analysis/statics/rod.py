@@ -196,7 +196,7 @@ def rod_of(chain: Chain, cell: Cell) -> RodLimit:
         kind = "reduced"
     if not _is_positive(harmonics):
         kept = HARMONICS if abs(screw.angle) < STRAIGHT else (-2, 0, 2)
-        harmonics = {m: (_wrapped(m * screw.angle)[0], (-1.0) ** _wrapped(m * screw.angle)[1] * mean[m]) for m in kept}
+        harmonics = {m: (_wrap(m * screw.angle)[0], (-1.0) ** _wrap(m * screw.angle)[1] * mean[m]) for m in kept}
         kind = "local"
     return RodLimit(screw.angle, screw.rise, screw.radius, compliance, inertia, kind, harmonics, mean, chain, cell)
 
@@ -263,7 +263,7 @@ def _harmonics(
     carried = np.kron(shift, np.eye(6)) + np.kron(np.eye(6), shift)
     mean, harmonics = {}, {}
     for m in HARMONICS:
-        b, turns = _wrapped(m * angle)
+        b, turns = _wrap(m * angle)
         mean[m] = transform[m % 8]
         # int_{-1/2}^{1/2} expm(x X) dx = expm(-X/2) times the corner of the exponential of [[X, 1], [0, 0]]
         generator = carried + 1j * b * np.eye(36)
@@ -274,7 +274,7 @@ def _harmonics(
     return mean, harmonics
 
 
-def _wrapped(angle: float) -> tuple[float, int]:
+def _wrap(angle: float) -> tuple[float, int]:
     """An angle in [-pi, pi], and how many turns are left out."""
     turns = round(angle / (2.0 * np.pi))
     return angle - 2.0 * np.pi * turns, turns

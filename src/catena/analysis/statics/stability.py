@@ -9,7 +9,7 @@ import numpy as np
 from ...arrays import Array
 from ...systems.chain import block_band
 from .compliance import MOST_MIXED, Assembled, Compliance, Mixed, RingSweep, Sweep
-from .problem import EPS, Balance, StaticProblem, masked
+from .problem import EPS, Balance, StaticProblem, mask_blocks
 
 FLAT = 1e-11  # of the largest eigenvalue of a link: one that is zero
 SHORT = 250  # bodies of a chain whose softest bending is far above rounding
@@ -29,7 +29,7 @@ class Stability:
 
 def stability(problem: StaticProblem, balance: Balance) -> Stability:
     """Of an equilibrium, or of a state near one."""
-    diagonal, right = weighted(problem, balance)
+    diagonal, right = weigh_stiffness(problem, balance)
     motions = len(problem.symmetries(balance.poses))
     noise = round_off(diagonal)
     negative = count_negative(problem, balance, diagonal, right, noise)
@@ -45,8 +45,8 @@ def lowest_eigenvalue(problem: StaticProblem, balance: Balance) -> float:
     """omega^2 of the lowest mode, rigid motions apart; near zero with the digits that the assembled matrix has lost."""
     if len(problem.mass) > FEW:
         return stability(problem, balance).lowest
-    diagonal, right = weighted(problem, balance)
-    values, vectors = np.linalg.eigh(block_band.assembled(diagonal, right))
+    diagonal, right = weigh_stiffness(problem, balance)
+    values, vectors = np.linalg.eigh(block_band.assemble(diagonal, right))
     noise = round_off(diagonal)
     try:
         near = _nearest_to_zero(compliance(problem, balance), vectors[:, 0])
@@ -65,10 +65,10 @@ def _nearest_to_zero(flexible: Compliance, v: Array) -> float:
     return 1.0 / value - getattr(flexible, "shift", 0.0)
 
 
-def weighted(problem: StaticProblem, balance: Balance) -> tuple[Array, Array]:
+def weigh_stiffness(problem: StaticProblem, balance: Balance) -> tuple[Array, Array]:
     """M^-1/2 K M^-1/2 without motions that cost nothing; what is not free has the largest eigenvalue of all."""
     free = problem.gauge(balance.poses)
-    diagonal, right = masked(*problem.blocks(balance), free)
+    diagonal, right = mask_blocks(*problem.blocks(balance), free)
     scale = np.where(free, 1.0 / np.sqrt(problem.mass), 1.0)
     diagonal = diagonal * scale[:, :, None] * scale[:, None]
     bodies, places = np.nonzero(~free)
@@ -118,7 +118,7 @@ def compliance(problem: StaticProblem, balance: Balance) -> Compliance:
         return (RingSweep if problem.chain.closed else Sweep)(problem, balance)
     if (np.abs(sizes).min(axis=1) > FLAT * sizes[:, -1]).all() and len(problem.mass) <= MOST_MIXED:
         return Mixed(problem, balance)
-    return Assembled(problem, balance, shift=0.0 if definite else round_off(weighted(problem, balance)[0]))
+    return Assembled(problem, balance, shift=0.0 if definite else round_off(weigh_stiffness(problem, balance)[0]))
 
 
 def _lowest(problem: StaticProblem, balance: Balance, diagonal: Array) -> tuple[float, Array, int]:

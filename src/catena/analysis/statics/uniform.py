@@ -43,7 +43,7 @@ def link_length(chain: Chain, d: Array) -> float:
     return max(float(np.sqrt(body.moments.max() / body.mass)) for body in chain.alike.distinct) or 1.0
 
 
-def relaxed(
+def relax_links(
     mechanics: LinkMechanics, links: Links, d: Array, q: Array, length: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Each link by itself at a minimum of its energy, from d and Q on; and which of them have come to rest."""
@@ -112,7 +112,7 @@ def resting_links(chain: Chain) -> tuple[Array, Array]:
     """d and Q of every link, each in the deepest minimum of its own energy."""
     mechanics = LinkMechanics(chain)
     first, kind_of_link = chain.interactions.alike_links
-    d, q, found = _declared_rest(mechanics, first)
+    d, q, found = _find_declared_rest(mechanics, first)
     for k in np.flatnonzero(~found).tolist():
         d[k], q[k] = resting_link(mechanics, int(first[k]))
     return d[kind_of_link], q[kind_of_link]
@@ -129,7 +129,7 @@ def _wound(chain: Chain, d: Array, q: Array) -> Poses:
     return Poses.of_bodies(points + screw.radius * frames[:, :, 1], frames @ screw.frame.T, closed=True)
 
 
-def _declared_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _find_declared_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array, NDArray[np.bool_]]:
     """d and Q where potentials of links say that they rest, and for which of the links that is a stable place; all at once."""
     interactions, frames = mechanics.chain.interactions, mechanics.frames
     poses = [_declared_poses(potential) for potential in interactions.distinct_bonds]
@@ -142,7 +142,7 @@ def _declared_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array
     q[found] = frames[links[found]].swapaxes(1, 2) @ q[found] @ frames[interactions.sides[1][links[found]]]
     if found.any():
         length = link_length(mechanics.chain, d[found])
-        d[found], q[found], rests = relaxed(mechanics, links[found], d[found], q[found], length)
+        d[found], q[found], rests = relax_links(mechanics, links[found], d[found], q[found], length)
         stiffness = mechanics.values(d[found], q[found], links[found]).stiffness
         found[found] = rests & (np.linalg.eigvalsh(stiffness)[:, 0] > -1e-9)
     return d, q, found
@@ -159,14 +159,14 @@ def _declared_poses(potential: Linkwise | None) -> tuple[Array, Array]:
 
 def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     """d and Q of the deepest minimum of one link, in principal axes: the best of several hundred starts, relaxed."""
-    d, q = _known(mechanics, link)
+    d, q = _find_known_rests(mechanics, link)
     if len(d) != 1 or mechanics.chain.interactions.pairs[link] is not None:
-        d, q = (np.concatenate(both) for both in zip((d, q), _tried(mechanics, link), strict=True))
+        d, q = (np.concatenate(both) for both in zip((d, q), _trial_poses(mechanics, link), strict=True))
     values = mechanics.values(d, q, np.full(len(d), link))
     energy = np.where(np.isfinite(values.energy), values.energy, np.inf)
     best = np.argsort(energy, kind="stable")[:KEPT]
     length = link_length(mechanics.chain, d[best])
-    d, q, rests = relaxed(mechanics, np.full(len(best), link), d[best], q[best], length)
+    d, q, rests = relax_links(mechanics, np.full(len(best), link), d[best], q[best], length)
     energy = np.where(rests, mechanics.values(d, q, np.full(len(best), link)).energy, np.inf)
     stable = np.linalg.eigvalsh(mechanics.values(d, q, np.full(len(best), link)).stiffness)[:, 0] > -1e-9
     energy = np.where(stable, energy, np.inf)
@@ -180,14 +180,14 @@ def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     return d[lowest], q[lowest]
 
 
-def _tried(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
+def _trial_poses(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     """Positions along 14 directions, each with the rotations of a cube and with these askew, at the distance with the least energy."""
     chain = mechanics.chain
     radii = [
         np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in chain.interactions.joined(link)
     ]
     lengths = [one.length for row in chain.interactions.between(link) for one in row if one is not None]
-    known = np.linalg.norm(_known(mechanics, link)[0], axis=1)
+    known = np.linalg.norm(_find_known_rests(mechanics, link)[0], axis=1)
     reach = sum(radii) + max(lengths, default=0.0) or known.max(initial=0.0) or 1.0
     signs = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=3)))
     ways = signs[np.isin(np.abs(signs).sum(axis=1), (1.0, 3.0))]
@@ -203,7 +203,7 @@ def _tried(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     return d[chosen], q[chosen]
 
 
-def _known(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
+def _find_known_rests(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     """Where the parts of a link potential say that they rest."""
     bond = mechanics.chain.interactions.bonds[link]
     left, right = mechanics.frames[link], mechanics.frames[(link + 1) % len(mechanics.frames)]

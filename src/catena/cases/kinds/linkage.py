@@ -12,7 +12,7 @@ from ...systems.linkage.joint_forces import force_from
 from ...systems.linkage.joints import joint_from
 from ...systems.linkage.linkage import Form, Linkage
 from ..bodies import AnyBody, BodiesStart, Vector, make_body, names_of_bodies
-from ..joints import AnyForce, AnyJoint, force_texts, made
+from ..joints import AnyForce, AnyJoint, force_texts, make_objects
 from ..potentials import AnyPotential, make_pairs, texts_of
 from ..tables import InTimeVector, StartTable, SystemTable, Text, register, texts_in_time
 
@@ -62,7 +62,7 @@ class LinkageTable(SystemTable):
 
     def make(self) -> Linkage:
         bodies = [make_body(table, f"body.{j}") for j, table in enumerate(self.bodies)]
-        joints, forces = made("joint", joint_from, self.joints), made("force", force_from, self.forces)
+        joints, forces = make_objects("joint", joint_from, self.joints), make_objects("force", force_from, self.forces)
         pairs = None if self.pairs is None else make_pairs(self.pairs, "pairs")
         gravity = self.given().get("gravity", (0.0, 0.0, -9.81))
         return Linkage(bodies, joints, forces, gravity, self.form, pairs=pairs, exclude=self.exclude)

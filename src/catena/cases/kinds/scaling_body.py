@@ -10,7 +10,7 @@ from pydantic import Field
 from ...systems.linkage.joint_forces import force_from
 from ...systems.scaling.scaling_body import Constraint, ScalingBody
 from ..bodies import ONE_ORIENTATION, AnyBody, Orientation, Vector, make_body
-from ..joints import AnyLoad, force_texts, made
+from ..joints import AnyLoad, force_texts, make_objects
 from ..tables import StartTable, SystemTable, Text, register
 
 
@@ -54,5 +54,5 @@ class ScalingBodyTable(SystemTable):
         return [*vectors, "scale", "scale_rate"]
 
     def make(self) -> ScalingBody:
-        forces = made("force", force_from, self.forces)
+        forces = make_objects("force", force_from, self.forces)
         return ScalingBody(make_body(self.body, "body"), self.constraint, self.restitution, forces, self.scaling_force)

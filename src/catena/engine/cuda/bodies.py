@@ -50,10 +50,10 @@ from .members import (
     fold_member,
     free_memory,
     is_simulated,
-    loaded,
+    load,
+    pass_on,
     require_cuda,
-    seen,
-    sent,
+    send,
     types_of,
 )
 from .members import build as build_for_members
@@ -180,7 +180,7 @@ class BodyProgram(CudaProgram):
 
     @property
     def state_size(self) -> int:
-        return (2 * self.bodies.rows + told_width(self.bodies)) * self.bodies.count
+        return (2 * self.bodies.rows + measure_width(self.bodies)) * self.bodies.count
 
 
 def build(system: System, method: Method) -> CudaProgram:
@@ -209,9 +209,9 @@ def build(system: System, method: Method) -> CudaProgram:
     gathering += gathering_kernel(gathering_arrays, bodies, threads)
     looks += looks_kernel(looks_arrays)
     return BodyProgram(
-        system, pairing.view, stepper, without_own(looks_arrays), loaded(looks, f"{title}, looks", "look_at_members"),
-        loaded(steps, title, "advance_bodies"), without_own(steps_arrays),
-        loaded(gathering, f"{title}, energies of links", "gather_states"), without_own(gathering_arrays), bodies, threads,
+        system, pairing.view, stepper, without_own(looks_arrays), load(looks, f"{title}, looks", "look_at_members"),
+        load(steps, title, "advance_bodies"), without_own(steps_arrays),
+        load(gathering, f"{title}, energies of links", "gather_states"), without_own(gathering_arrays), bodies, threads,
     )  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def kernels_of(pairing: Pairing) -> tuple[Kernel, ...]:
     return bind(advance_body, fills), bind(gather_state, fills), bind(look_at_member, recorded)
 
 
-def told_width(bodies: Bodies) -> int:
+def measure_width(bodies: Bodies) -> int:
     """Numbers that are gathered of a body, with the energy of its link."""
     return bodies.gathered + bodies.terms
 
@@ -269,7 +269,7 @@ def steps_kernel(arrays: Arrays, bodies: Bodies, threads: int, *, closed: bool) 
         "begin": "types.int64", "kinds": array_type(1, "int64"),
     }  # fmt: skip
     after = {"tab": array_type(3), "carry": array_type(2), "ended": array_type(2, "int64")}
-    names = [ALONE if name == ALONE else seen(name, arrays) for name in arrays.together]
+    names = [ALONE if name == ALONE else pass_on(name, arrays) for name in arrays.together]
     first, last = (f"i + {n - 1}", f"i - {n - 1}") if closed else ("-1", "i")
     room = {
         "shown": (bodies.shown, threads), "links": (bodies.linked, threads), "momenta": (MOMENTUM, threads), "partial": (PARTIAL, chains),
@@ -312,7 +312,7 @@ def gathering_kernel(arrays: Arrays, bodies: Bodies, threads: int) -> str:
     k = cuda.blockIdx.x * {chains} + i // {n}
     there = i < {chains * n} and k < z.shape[1]
     k = min(k, z.shape[1] - 1)
-    par = Parameters({", ".join(seen(name, arrays) for name in arrays.together)})
+    par = Parameters({", ".join(pass_on(name, arrays) for name in arrays.together)})
     for s in range(stops.shape[0]):
         is_last = s == stops.shape[0] - 1
         here = z[:, k] if is_last else copies[s, :, k]
@@ -333,7 +333,7 @@ def looks_kernel(arrays: Arrays) -> str:
         "last": "types.int64", "first": "types.int64", "every": "types.int64", "kinds": array_type(1, "int64"),
     }  # fmt: skip
     after = {"carry": array_type(2), "ended": array_type(2, "int64"), **RECORDED}
-    names = ["terms[s, :, :, k]" if name == LINK_TERMS else seen(name, arrays) for name in arrays.together]
+    names = ["terms[s, :, :, k]" if name == LINK_TERMS else pass_on(name, arrays) for name in arrays.together]
     return f"""
 {entry_text("look_at_members", {**before, **types_of(without_own(arrays)), **after}, max_registers=LOOK_REGISTERS)}
     k = cuda.grid(1)
@@ -362,7 +362,7 @@ def begin_bodies(kernel: Kernel) -> CudaKernel:
     """(start (m, size), or (1, size) for all, z (rows, m, bodies)): what is kept of the bodies of members, from their starts."""
     parts = collector.collect(kernel, {})
     text = headers.module_text("where bodies begin", parts, [], header=headers.CUDA, entry="@_fn")
-    return loaded(text + BEGIN, "starts of bodies on CUDA", "begin_bodies")
+    return load(text + BEGIN, "starts of bodies on CUDA", "begin_bodies")
 
 
 class BodyDriver(MemberDriver):
@@ -374,22 +374,22 @@ class BodyDriver(MemberDriver):
         program, bodies = self.program, self.program.bodies
         z: DeviceArray = require_cuda().device_array((bodies.rows, self.members, bodies.count))
         begin = bodies.fills[begin_body]
-        launch(begin_bodies(begin), self.members * bodies.count, sent(self._given()), z)
+        launch(begin_bodies(begin), self.members * bodies.count, send(self._give_starts()), z)
         self._ended: DeviceArray = require_cuda().device_array((self.members, bodies.count), dtype=np.int64)
-        self._steps_par, self._gathering_par = map(self._sent_arrays, (program.steps_arrays, program.gathering_arrays))
+        self._steps_par, self._gathering_par = map(self._send_arrays, (program.steps_arrays, program.gathering_arrays))
         self._make_room()
         return {"z": z, "carry": self._carry}
 
     def _make_room(self) -> None:
         """For bodies at stops: what they are at all but the last, and what is gathered of them at each."""
         bodies, m, array = self.program.bodies, self.members, require_cuda().device_array
-        each = 8 * m * bodies.count * (bodies.rows + told_width(bodies))
+        each = 8 * m * bodies.count * (bodies.rows + measure_width(bodies))
         self._most_copies = copies = int(min(COPIES_BYTES, COPIES_SHARE * free_memory()) / each)
         self._copies: DeviceArray = array((copies, bodies.rows, m, bodies.count) if copies else (1, 1, m, 1))
         self._gathered: DeviceArray = array((copies + 1, bodies.gathered * bodies.count, m))
         self._terms: DeviceArray = array((copies + 1, bodies.terms, bodies.count, m))
 
-    def _given(self) -> NDArray[np.float64]:
+    def _give_starts(self) -> NDArray[np.float64]:
         """The starts of the members; older stores have all stepped variables."""
         z, view = self.followed.z, self.program.view
         assert view.begin is not None
@@ -403,10 +403,10 @@ class BodyDriver(MemberDriver):
         self._counts.copy_to_device(counts)
         most = int(counts.max(initial=0))
         if most <= 0:
-            self._look(sent(np.array([Stop(0, 0, 0)])), last=True)
+            self._look(send(np.array([Stop(0, 0, 0)])), last=True)
             return
         stops = list(self._stops(most))
-        there = sent(np.array(stops))
+        there = send(np.array(stops))
         begin = first = 0
         for number, stop in enumerate(stops, 1):
             last = number == len(stops)

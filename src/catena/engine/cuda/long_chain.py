@@ -27,7 +27,7 @@ from ..pairing import Pairing
 from ..parts import instead
 from ..single_kernels import PAR, SingleKernels
 from .bodies import ALONE, REGISTERS, without_own
-from .members import DeviceArray, entry_text, is_simulated, loaded, require_cuda, sent
+from .members import DeviceArray, entry_text, is_simulated, load, require_cuda, send
 from .rows import CudaKernel, launch
 
 BLOCK = 128  # threads
@@ -83,7 +83,7 @@ class LongProgram:
                 checked=bounds.are_wanted() and is_simulated(),
             )  # fmt: skip
             text += KERNELS[name](own, bodies, closed)
-            made[name] = loaded(text, f"{program.title} on CUDA, {name}", f"{name}_bodies")
+            made[name] = load(text, f"{program.title} on CUDA, {name}", f"{name}_bodies")
             used[name] = without_own(own)
         return cls(bodies, arrays=used, **made)
 
@@ -179,13 +179,13 @@ class GpuDriver(Driver):
         bodies = self._long.bodies
         there: dict[str, DeviceArray] = {}
         for arrays in self._long.arrays.values():
-            there |= {name: sent(array) for name, array in arrays.together.items() if name not in there}
+            there |= {name: send(array) for name, array in arrays.together.items() if name not in there}
         self._par = {kernel: [there[name] for name in arrays.together] for kernel, arrays in self._long.arrays.items()}
         self._shown: DeviceArray = require_cuda().device_array((bodies.shown, bodies.count))
         self._links: DeviceArray = require_cuda().device_array((bodies.linked, bodies.count))
         self._gathered: DeviceArray = require_cuda().device_array(bodies.gathered * bodies.count)
         self._terms: DeviceArray = require_cuda().device_array((bodies.terms, bodies.count))
-        self._failed = sent(np.zeros(1, dtype=np.int64))
+        self._failed = send(np.zeros(1, dtype=np.int64))
         self._there: DeviceArray = require_cuda().device_array((bodies.rows, bodies.count))
         self._gathered_here = np.zeros(bodies.gathered * bodies.count)
         terms = np.zeros((bodies.terms, bodies.count))
@@ -207,17 +207,17 @@ class GpuDriver(Driver):
         self._there.copy_to_device(rows)
         self._pending, self._settled = float(kept[-1]), False
 
-    def _fetched(self) -> Array:
+    def _fetch(self) -> Array:
         """What a checkpoint holds of the stepped variables."""
         return np.append(self._there.copy_to_host()[:-1].ravel(), self._pending)
 
     def variables(self) -> Array:
         """The stepped variables, brought back from the GPU; particles and constants are not among them."""
-        return self.program.view.stepped(self._fetched())
+        return self.program.view.stepped(self._fetch())
 
     def state(self) -> dict[str, Array]:
         """All that the future depends on, by name."""
-        return {"z": self._fetched(), **self._on_the_processor()}
+        return {"z": self._fetch(), **self._on_the_processor()}
 
     def _on_the_processor(self) -> dict[str, Array]:
         return {"e": self.e[:0], "carry": self.carry, "scale": self.scale, "looks": self.looks, "marks": self.marks}
@@ -248,9 +248,9 @@ class GpuDriver(Driver):
 
     def _is_small(self) -> bool:
         launch(self._long.sound, self._long.bodies.count, self._there, self._failed, block=BLOCK)
-        return self._ended() == OK
+        return self._fetch_worst_status() == OK
 
-    def _ended(self) -> int:
+    def _fetch_worst_status(self) -> int:
         """The worst status since somebody asked."""
         status = int(self._failed.copy_to_host()[0])
         if status != OK:
@@ -293,7 +293,7 @@ class GpuDriver(Driver):
                 self._launch(moves=True, push=push + kick * self.dt, glide=drift * self.dt, after=after)
                 push = 0.0
             self._pending = after
-        return self._ended()
+        return self._fetch_worst_status()
 
     def _launch(self, *, moves: bool, push: float, glide: float, after: float) -> None:
         """A sweep, or the forces alone."""

@@ -31,7 +31,7 @@ from ..arrays import Arrays
 from ..block import Members
 from ..build import OfPair, program_parts
 from ..driver import LARGEST
-from ..folding import fold, fold_accounts, settled_edges
+from ..folding import fold, fold_accounts, settle_edges
 from ..headers import array_type
 from ..looks import unseen
 from ..loop import advance
@@ -127,7 +127,7 @@ def build(system: System, method: Method) -> CudaProgram:
         kind, parts, arrays.types, header=headers.CUDA, entry="@_fn", checked=bounds.are_wanted() and is_simulated(),
         with_ground=system.with_ground,
     )  # fmt: skip
-    return CudaProgram(system, view, stepper, arrays, loaded(text + kernel_text(arrays), title))
+    return CudaProgram(system, view, stepper, arrays, load(text + kernel_text(arrays), title))
 
 
 RECORDED = {
@@ -148,7 +148,7 @@ def kernel_text(arrays: Arrays) -> str:
 {entry_text("advance_members", {**before, **types_of(arrays), **after})}
     k = cuda.grid(1)
     if k < z.shape[1] and counts[k] > {SKIP}:
-        par = Parameters({", ".join(seen(name, arrays) for name in arrays.together)})
+        par = Parameters({", ".join(pass_on(name, arrays) for name in arrays.together)})
         advance(k, {", ".join(name for name in before if name != "kinds")}, par, {of_member("tab")}, {", ".join(name for name in after if name != "tab")})
 """
 
@@ -169,7 +169,7 @@ _options = {{}} if config.ENABLE_CUDASIM else {{"lto": False, **{options}}}
 def {name}({", ".join(arguments)}):"""
 
 
-def seen(name: str, arrays: Arrays) -> str:
+def pass_on(name: str, arrays: Arrays) -> str:
     """How the kernel hands an array on: without the element that stands for none; of scratch, which has the member last, what is this
     member's, and of parameters its row or the one that all share."""
     places = ["0:0" if length == 0 else ":" for length in arrays.together[name].shape]
@@ -178,7 +178,7 @@ def seen(name: str, arrays: Arrays) -> str:
     return of_member(f"par_{name}", *(places if "0:0" in places else ()))
 
 
-def _padded(array: np.ndarray) -> np.ndarray:
+def _pad(array: np.ndarray) -> np.ndarray:
     """The same, with an element in place of none: a GPU refuses arrays without elements."""
     return array if array.size else np.zeros([max(1, length) for length in array.shape], dtype=array.dtype)
 
@@ -186,7 +186,7 @@ def _padded(array: np.ndarray) -> np.ndarray:
 _loaded: dict[tuple[str, str], CudaKernel] = {}  # by text and name: pairs that differ in numbers share a kernel
 
 
-def loaded(text: str, title: str, name: str = "advance_members") -> CudaKernel:
+def load(text: str, title: str, name: str = "advance_members") -> CudaKernel:
     """The kernel of that name in a text; the title is for those who wait."""
     if (text, name) not in _loaded:
         log_message(f"compiling {title} (a few seconds)")
@@ -276,18 +276,18 @@ def free_memory() -> float:
     return float(require_cuda().current_context().get_memory_info()[0])
 
 
-def sent(array: np.ndarray) -> DeviceArray:
+def send(array: np.ndarray) -> DeviceArray:
     """The same numbers on the GPU."""
     made: DeviceArray = require_cuda().to_device(np.ascontiguousarray(array))
     return made
 
 
-def sent_together(arrays: Mapping[str, np.ndarray]) -> dict[str, DeviceArray]:
+def send_together(arrays: Mapping[str, np.ndarray]) -> dict[str, DeviceArray]:
     """Arrays on the GPU, those of one type one behind the other: each journey takes longer than its numbers."""
     there = {}
     for kind in {array.dtype for array in arrays.values()}:
         alike = {name: array for name, array in arrays.items() if array.dtype == kind}
-        whole = sent(np.concatenate([array.ravel() for array in alike.values()]))
+        whole = send(np.concatenate([array.ravel() for array in alike.values()]))
         ends = np.cumsum([0, *(array.size for array in alike.values())]).tolist()
         for (name, array), first, last in zip(alike.items(), ends[:-1], ends[1:], strict=True):
             there[name] = whole[first:last].reshape(*array.shape)
@@ -315,23 +315,23 @@ class MemberDriver:
         self.made = np.zeros(m, dtype=np.int64)
         invariants = program.system.invariant_width
         self.most_rows = max(1, min(int(edges[-1]), SAMPLE_BYTES // (8 * program.width * m)))
-        self._kinds = sent(members.kinds)
-        self._carry = self._spread(_padded(program.stepper.first_carry()[None]))
+        self._kinds = send(members.kinds)
+        self._carry = self._spread(_pad(program.stepper.first_carry()[None]))
         if program.stepper.member_place is not None:
             self._carry[program.stepper.member_place].copy_to_device(members.numbers.astype(float))
         self._state = self._first_state()
         self._before = {name: cuda.device_array_like(array) for name, array in self._state.items()}
-        own = sent_together({"t0": members.t0, "dt": members.dt, "tab": members.tab})
+        own = send_together({"t0": members.t0, "dt": members.dt, "tab": members.tab})
         self._t0, self._dt, self._tab = own["t0"], own["dt"], own["tab"]
-        self._par = self._sent_arrays(program.arrays)
+        self._par = self._send_arrays(program.arrays)
         self._samples = cuda.device_array((self.most_rows, program.width, m))
         self._scale, self._start, self._worst, self._now, self._first, self._sums, self._added = self._zeros(
             (invariants,), (invariants,), (invariants,), (program.defined_width + invariants,), (program.defined_width,),
             (len(edges) - 1, invariants), (3, max(1, program.width - program.defined_width)),
         )  # fmt: skip
         self._looks = self._spread(unseen(invariants)[None])
-        self._edges, self._rows = sent(edges), int(edges[-1])
-        self._settled = sent(settled_edges(self._rows))
+        self._edges, self._rows = send(edges), int(edges[-1])
+        self._settled = send(settle_edges(self._rows))
         self._landing = Landing(
             *[(program.defined_width, m)] * 2, (len(MEASURED), invariants, m), tuple(self._added.shape)
         )
@@ -346,7 +346,7 @@ class MemberDriver:
         whole: DeviceArray = cuda.device_array((*rows.shape[1:], self.members), dtype=rows.dtype)
         flat = np.ascontiguousarray(rows.reshape(len(rows), -1))
         launch(
-            repeat_rows(), self.members, sent(flat), self._kinds, whole.reshape(flat.shape[1], self.members)
+            repeat_rows(), self.members, send(flat), self._kinds, whole.reshape(flat.shape[1], self.members)
         )  # fmt: skip
         return whole
 
@@ -359,21 +359,21 @@ class MemberDriver:
             for first, last, shape in zip(ends[:-1], ends[1:], shapes, strict=True)
         ]
 
-    def _sent_arrays(self, arrays: Arrays) -> list[DeviceArray]:
+    def _send_arrays(self, arrays: Arrays) -> list[DeviceArray]:
         """What a kernel finds in `par`; what another one finds, too, is there once."""
-        new = {name: _padded(self.followed.par[name]) for name in arrays.together if name not in self._there}
+        new = {name: _pad(self.followed.par[name]) for name in arrays.together if name not in self._there}
         self._there |= {name: self._spread(array) for name, array in new.items() if name in arrays.scratch}
-        self._there |= sent_together({name: array for name, array in new.items() if name in arrays.parameters})
+        self._there |= send_together({name: array for name, array in new.items() if name in arrays.parameters})
         return [self._there[name] for name in arrays.together]
 
     def _first_state(self) -> dict[str, DeviceArray]:
         """All that a launch goes on from, the member the second of its axes."""
         self._work = require_cuda().device_array((max(1, self.program.stepper.work), self.members))
-        z = self._begun(sent(np.transpose(self.followed.z)))
+        z = self._begin(send(np.transpose(self.followed.z)))
         [e] = self._zeros((self.program.view.dimension,))
         return {"z": z, "e": e, "carry": self._carry}
 
-    def _begun(self, starts: DeviceArray) -> DeviceArray:
+    def _begin(self, starts: DeviceArray) -> DeviceArray:
         """The stepped variables (n, m) of starts: these, or grown on the GPU."""
         view = self.program.view
         if view.begin is None or starts.shape[0] == view.dimension:
@@ -472,17 +472,17 @@ class MemberDriver:
         sound, lost = np.zeros(part.members, dtype=np.int64), np.full(part.members, steps)
         while (lost - sound > 1).any():
             middle = (sound + lost) // 2
-            seen = part._repeated(before, middle)
+            seen = part._repeat(before, middle)
             status = np.where(seen == OK, status, seen)
             sound, lost = np.where(seen == OK, middle, sound), np.where(seen == OK, lost, middle)
-        part._repeated(before, sound)
+        part._repeat(before, sound)
         for mine, made in ((self._state["z"], part._state["z"]), (self._now, part._now)):
             array = mine.copy_to_host()
             array[:, which] = made.copy_to_host()
             mine.copy_to_device(array)
         return status, sound
 
-    def _repeated(self, before: dict[str, Array], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _repeat(self, before: dict[str, Array], counts: NDArray[np.int64]) -> NDArray[np.int64]:
         for name, array in before.items():
             self._state[name].copy_to_device(np.ascontiguousarray(array))
         self._launch(counts)

@@ -11,7 +11,7 @@ from .. import collector, headers
 from ..arrays import Arrays
 from ..headers import array_type
 from ..member_loop import of_member
-from .members import MemberDriver, entry_text, loaded, sent, types_of
+from .members import MemberDriver, entry_text, load, send, types_of
 from .rows import launch
 
 
@@ -31,17 +31,17 @@ class GpuReducer:
         given = Arrays.of(program.system, program.view, program.stepper).parameters
         arrays = Arrays(given, {}).used_by(parts)
         text = headers.module_text("reductions of samples", parts, arrays.types, header=headers.CUDA, entry="@_fn")
-        self._kernel = loaded(text + _entry(arrays), "reductions on CUDA", "reduce_members")
+        self._kernel = load(text + _entry(arrays), "reductions on CUDA", "reduce_members")
         self._driver = driver
-        self._par = [sent(par[name]) for name in arrays.together]
-        self._kept = sent(np.repeat(first[:, None], driver.members, axis=1))
+        self._par = [send(par[name]) for name in arrays.together]
+        self._kept = send(np.repeat(first[:, None], driver.members, axis=1))
 
     def take(self, number: int, rows: int) -> None:
         """Take the rows of the last launch, the first of which is sample `number`, of members that have not failed."""
         driver = self._driver
         samples, t0, dt, kinds = driver.sampled
         launch(
-            self._kernel, driver.members, samples, rows, number, t0, dt, driver.every, kinds, sent(driver.status),
+            self._kernel, driver.members, samples, rows, number, t0, dt, driver.every, kinds, send(driver.status),
             *self._par, self._kept,
         )  # fmt: skip
 

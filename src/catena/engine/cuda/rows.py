@@ -69,7 +69,7 @@ def conclude_members(samples, status, start, worst, scale, sums, looks, made):
 @functools.cache
 def repeat_rows() -> CudaKernel:
     """(rows (kinds, n), kinds (m), out (n, m)): out[:, k] becomes the row of member k, or the one that all share."""
-    return _loaded(REPEAT, "repeat_rows")
+    return _load(REPEAT, "repeat_rows")
 
 
 BEGIN = """
@@ -86,7 +86,7 @@ def begin_members(kernel: Kernel) -> CudaKernel:
     """(start (size, m), z (n, m)): the stepped variables of members from their starts, see `catena.kernels.declarations.Begin`."""
     parts = collector.collect(kernel, {})
     text = headers.module_text("where members begin", parts, [], header=headers.CUDA, entry="@_fn")
-    return _loaded(text + BEGIN, "begin_members")
+    return _load(text + BEGIN, "begin_members")
 
 
 @functools.cache
@@ -94,10 +94,10 @@ def conclude_members() -> CudaKernel:
     """(samples, status, start, worst, scale, sums, looks, made): `made` (what, invariant, member), by `MEASURED`; see `folding.conclude_members`."""
     parts = collector.collect(conclude, {})
     text = headers.module_text("what the audits conclude", parts, [], header=headers.CUDA, entry="@_fn")
-    return _loaded(text + CONCLUDE, "conclude_members")
+    return _load(text + CONCLUDE, "conclude_members")
 
 
-def _loaded(text: str, name: str) -> CudaKernel:
+def _load(text: str, name: str) -> CudaKernel:
     namespace: dict[str, object] = {"__name__": "catena_generated_cuda"}
     exec(compile(text, f"<{name}>", "exec"), namespace)
     made = namespace[name]

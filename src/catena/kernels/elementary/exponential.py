@@ -31,7 +31,7 @@ def times_two_to(a, k):
     return as_double(as_integer(a) + (k << 52))
 
 
-def scaled(x, k):
+def scale_by_power(x, k):
     """x 2^k, rounded once, though 2^k be no number: -2044 <= k <= 2046."""
     half = k >> 1
     return x * times_two_to(1.0, half) * times_two_to(1.0, k - half)
@@ -55,7 +55,7 @@ def extreme_exp(x, a, change, k):
         return 0.0
     if x != x:
         return x
-    return scaled(multiply_add(a, change, a), k)
+    return scale_by_power(multiply_add(a, change, a), k)
 
 
 def exp_in_lanes(x):

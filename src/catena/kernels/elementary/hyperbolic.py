@@ -4,8 +4,8 @@ import math
 
 from ..fused import multiply_add
 from . import coefficients as c
-from .exponential import power_of_e, scaled, times_two_to
-from .logarithm import log_of_sum, long_log, reduced
+from .exponential import power_of_e, scale_by_power, times_two_to
+from .logarithm import log_of_sum, long_log, reduce
 from .polynomials import eight, twelve, twelve_and
 
 BEYOND = 711.0  # sinh and cosh of which are no doubles
@@ -32,7 +32,7 @@ def half_sum(x, sign):
     """(e^x + sign e^-x) / 2 for 0 <= x < 711; sign = -1 for x >= 1 only."""
     a, change, k = power_of_e(x, 0.0)
     if x > ONE_SIDED:
-        return scaled(multiply_add(a, change, a), k - 1)
+        return scale_by_power(multiply_add(a, change, a), k - 1)
     scale = times_two_to(a, k - 1)
     large = multiply_add(scale, change, scale)
     return large + (sign * 0.25 / large + multiply_add(scale, change, scale - large))
@@ -81,7 +81,7 @@ def log_of_double(x):
     """log(2 x) for large x, infinity and nan."""
     if not x < math.inf:
         return x
-    r, k, at = reduced(x)
+    r, k, at = reduce(x)
     first, second = long_log(r, 0.0, float(k) + 1.0, at)
     return first + second
 

@@ -11,7 +11,7 @@ LEAST_Z = as_integer(0.703125)  # where the table begins
 LEAST, INFINITE = as_integer(2.0**-1022), as_integer(math.inf)
 
 
-def reduced(x):
+def reduce(x):
     """x = 2^k z, and z c = 1 + r, exactly, with c = 1 next to 1: r, k, place in the table; x is normal and positive."""
     bits = as_integer(x)
     above = bits - LEAST_Z
@@ -35,7 +35,7 @@ def log(x):
 
 def plain_log(x, power):
     """log(2^power x) of a normal positive x: k log(2) - log(c) + log(1 + r)."""
-    r, power_of_x, at = reduced(x)
+    r, power_of_x, at = reduce(x)
     k = float(power_of_x) + power
     whole = multiply_add(k, c.LOG_2_1, c.LOG_FIRST[at])
     first = whole + r
@@ -48,7 +48,7 @@ def log_of_sum(x, rest):
 
     Where x is next to 1 it is log(1 + u) of a sum u = (x - 1) + rest.
     """
-    exact, k, at = reduced(x)
+    exact, k, at = reduce(x)
     more = rest * times_two_to(1.0, -k) * c.LOG_RECIPROCAL[at]
     r = exact + more
     return long_log(r, (exact - r) + more, float(k), at)

@@ -4,7 +4,7 @@ import math
 
 from ..fused import as_integer, multiply_add
 from .exponential import PLAIN, extreme_exp, power_of_e, times_two_to
-from .logarithm import INFINITE, LEAST, long_log, reduced
+from .logarithm import INFINITE, LEAST, long_log, reduce
 
 
 def pow(x, y):
@@ -16,7 +16,7 @@ def pow(x, y):
 
 def power_of_normal(x, power, y):
     """(2^power x)^y = exp(y log(2^power x)), the logarithm in two doubles; x is normal and positive, y finite."""
-    r, k, at = reduced(x)
+    r, k, at = reduce(x)
     first, second = long_log(r, 0.0, float(k) + power, at)
     exponent = y * first
     rest = multiply_add(y, second, multiply_add(y, first, -exponent))

@@ -23,18 +23,18 @@ DIGITS = 40
 
 
 @cache
-def lost(rate: float, dt: float) -> float:
+def find_loss(rate: float, dt: float) -> float:
     """exp(-rate dt) - 1, correctly rounded.
 
     Examples
     --------
-    >>> lost(1e-30, 0.5), lost(float("inf"), 0.5), lost(0.0, 0.5)
+    >>> find_loss(1e-30, 0.5), find_loss(float("inf"), 0.5), find_loss(0.0, 0.5)
     (-5e-31, -1.0, 0.0)
     """
-    return -float(_lost(rate, dt)) if rate > 0.0 else 0.0
+    return -float(_find_loss(rate, dt)) if rate > 0.0 else 0.0
 
 
-def _lost(rate: float, dt: float) -> Decimal:
+def _find_loss(rate: float, dt: float) -> Decimal:
     """1 - exp(-rate dt)."""
     if rate == math.inf:
         return Decimal(1)
@@ -45,18 +45,18 @@ def _lost(rate: float, dt: float) -> Decimal:
 
 
 @cache
-def stirred(rate: float, dt: float, temperature: float, variance: float) -> float:
+def find_stir(rate: float, dt: float, temperature: float, variance: float) -> float:
     """sqrt((1 - exp(-2 rate dt)) kT M), correctly rounded.
 
     Examples
     --------
-    >>> stirred(float("inf"), 0.5, 2.0, 8.0), stirred(0.0, 0.5, 2.0, 8.0)
+    >>> find_stir(float("inf"), 0.5, 2.0, 8.0), find_stir(0.0, 0.5, 2.0, 8.0)
     (4.0, 0.0)
     """
     if rate == 0.0 or temperature == 0.0 or variance == 0.0:
         return 0.0
     context = Context(prec=DIGITS)
-    gained = context.multiply(_lost(rate, 2.0 * dt), context.multiply(Decimal(temperature), Decimal(variance)))
+    gained = context.multiply(_find_loss(rate, 2.0 * dt), context.multiply(Decimal(temperature), Decimal(variance)))
     return float(context.sqrt(gained))
 
 
@@ -114,12 +114,12 @@ def total_precision_of(inertia: Inertia, temperatures: Array) -> Array:
 
 def of_components(inertia: Inertia, rates: Array, temperatures: Array, dt: float) -> dict[str, Numbers]:
     """`loss` and `stir` (parts, components)."""
-    loss = np.array([[lost(rate, dt) for rate in row] for row in rates.tolist()])
+    loss = np.array([[find_loss(rate, dt) for rate in row] for row in rates.tolist()])
     kinds, which = np.unique(
         np.stack(np.broadcast_arrays(rates, temperatures[:, None], inertia.variances), axis=-1).reshape(-1, 3),
         axis=0, return_inverse=True,
     )  # fmt: skip
-    stir = np.array([stirred(rate, dt, kT, variance) for rate, kT, variance in kinds.tolist()])[which]
+    stir = np.array([find_stir(rate, dt, kT, variance) for rate, kT, variance in kinds.tolist()])[which]
     return {"loss": np.where(inertia.variances > 0.0, loss, 0.0), "stir": stir.reshape(rates.shape)}
 
 
@@ -142,7 +142,7 @@ def halfway(rate: float, dt: float) -> float:
     >>> halfway(float("inf"), 0.5), halfway(0.0, 0.5), halfway(1e-30, 0.5)
     (1.0, 0.0, 2.5e-31)
     """
-    gone = _lost(rate, dt) if rate > 0.0 else Decimal(0)
+    gone = _find_loss(rate, dt) if rate > 0.0 else Decimal(0)
     context = Context(prec=DIGITS)
     return float(context.divide(gone, context.subtract(Decimal(2), gone)))
 
@@ -192,8 +192,8 @@ def of_coupled(
         )
     lower = np.linalg.cholesky(inertia.matrix)
     kT = float(temperatures[0])
-    stir = stirred(float(rates[0, 0]), dt, kT, 1.0) * lower
+    stir = find_stir(float(rates[0, 0]), dt, kT, 1.0) * lower
     white = np.linalg.inv(lower) / math.sqrt(kT) if kT > 0.0 else np.zeros_like(lower)
-    return {"loss": np.full((1, 1), lost(float(rates[0, 0]), dt)), "stir_matrix": stir[None]}, {
+    return {"loss": np.full((1, 1), find_loss(float(rates[0, 0]), dt)), "stir_matrix": stir[None]}, {
         "whitening": white[None]
     }

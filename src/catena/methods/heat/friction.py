@@ -69,7 +69,7 @@ class Friction:
     def describe(self) -> dict[str, Json]:
         """As a case writes it."""
         named = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-        return {name: listed(value) for name, value in named.items()}
+        return {name: list_numbers(value) for name, value in named.items()}
 
 
 Given: TypeAlias = "float | str | Sequence[float] | Friction | Mapping[str, object]"
@@ -90,10 +90,10 @@ def friction_from(given: object) -> float | tuple[float, ...] | Friction:
     return _rates(given, "Langevin.friction")
 
 
-def listed(value: object) -> Json:
+def list_numbers(value: object) -> Json:
     """Numbers as JSON writes them, which knows no infinity."""
     if isinstance(value, tuple):
-        return [listed(part) for part in value]
+        return [list_numbers(part) for part in value]
     assert isinstance(value, (int, float))
     return "inf" if value == math.inf else value
 

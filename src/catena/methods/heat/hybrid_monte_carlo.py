@@ -40,7 +40,7 @@ from ..base import Exact, Method, Stepper, Traits, register
 from ..rotors.rotor import check_rotor
 from ..splitting.splitting import Splitting
 from . import constants
-from .langevin import InBath, seed_words, tallied
+from .langevin import InBath, seed_words, tally_bath
 from .sums import Sums, account_momenta, accounts_of
 
 LEAST_ACCEPTED = 0.01  # share of the trajectories: with less a run stays where it was, or nearly
@@ -89,7 +89,7 @@ def trial_step(z, e, dt, par, tab, work, carry):
     member = int(carry[Sums.MEMBER])
     step = int(carry[Sums.STEP])
     bath(z, e, par, member, step)
-    tallied(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
+    tally_bath(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
     save(z, e, work)
     before = energy_of(z, par, room)
     for _ in range(substeps):
@@ -190,7 +190,7 @@ class HybridMonteCarlo(InBath):
         coupled = inertia.matrix is not None
         fills: dict[Slot, Filling] = {
             views.step: base.kernel, invariant_count: k, is_accepted: metropolis,
-            bath: bath_of_bodies if coupled else bath_of_components, tallied: tally_of_bodies if coupled else tally,
+            bath: bath_of_bodies if coupled else bath_of_components, tally_bath: tally_of_bodies if coupled else tally,
         }  # fmt: skip
         made, scratch = self._constants(inertia)
         parameters: dict[str, Numbers] = {**made, "seed": seed_words(self.seed), "stride": np.array([float(parts)])}

@@ -48,10 +48,10 @@ from ...text.plain import Json
 from ..base import Exact, Method, Stepper, Traits, register
 from ..conserving.rattle import Rattle
 from ..rotors.rotations import SymmetricRotation
-from ..rotors.rotor import check_rotor, lane_table, moments_of, turned_in_lanes, with_rotor
+from ..rotors.rotor import check_rotor, lane_table, moments_of, turn_in_lanes, with_rotor
 from ..splitting.splitting import Splitting, begin_sweeps, may_fail
 from . import constants
-from .friction import Friction, Rates, friction_from, listed, rates_of
+from .friction import Friction, Rates, friction_from, list_numbers, rates_of
 from .linked import linked_stepper
 from .sums import Sums, account_momenta, accounts_of, count_step
 
@@ -61,7 +61,7 @@ HELD = (Exact("joint_position"), Exact("joint_velocity"))  # by joints
 
 
 @slot
-def tallied(z, par, total, sums):
+def tally_bath(z, par, total, sums):
     """The `tally` of this bath."""
 
 
@@ -79,7 +79,7 @@ def langevin_step(z, e, dt, par, tab, work, carry):
         status = drift(z, e, 0.5 * dt, par, work[2 * n :])
     if status == 0:
         bath(z, e, par, int(carry[Sums.MEMBER]), int(carry[Sums.STEP]))
-        tallied(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
+        tally_bath(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
         status = drift(z, e, 0.5 * dt, par, work[2 * n :])
     if status != 0:
         put_back(z, e, work)
@@ -239,14 +239,14 @@ class Langevin(InBath):
         if view.name == "tiles":
             return self._in_tiles(view, bath_)
         if view.name == "constrained":
-            return self._recorded(linked_stepper(view, self.rotor, bath_.slot), bath_, len(inertia.variances))
+            return self._record(linked_stepper(view, self.rotor, bath_.slot), bath_, len(inertia.variances))
         parts, components = inertia.variances.shape
         own, n = Sums.WIDTH + parts * (components + 1), view.dimension
-        fills: dict[Slot, Filling] = {bath: bath_.slot, tallied: bath_.tally}
+        fills: dict[Slot, Filling] = {bath: bath_.slot, tally_bath: bath_.tally}
         if view.name == "rotor":
             fills |= {force: no_force, kick: no_kick, drift: free_drift}
         stepper = Stepper(bind(langevin_step, fills), np.full((1, 1), float(own)), 3 * n, own + n + 1)
-        return with_rotor(self._recorded(stepper, bath_, parts), self._turning, view)
+        return with_rotor(self._record(stepper, bath_, parts), self._turning, view)
 
     def _free(self, view: View) -> Stepper:
         """The step without a bath."""
@@ -254,7 +254,7 @@ class Langevin(InBath):
             return self._turning.stepper(view)
         return (Rattle() if view.name == "constrained" else Splitting(2, self.rotor)).stepper(view)
 
-    def _recorded(self, stepper: Stepper, bath_: Bath, stride: int) -> Stepper:
+    def _record(self, stepper: Stepper, bath_: Bath, stride: int) -> Stepper:
         """With constants and noise, and with what it records."""
         noise: dict[str, Numbers] = {"seed": seed_words(self.seed), "stride": np.array([float(stride)])}
         parameters = {**bath_.parameters, **noise}
@@ -270,10 +270,10 @@ class Langevin(InBath):
         lanes, bodies = lane_table(rotor, view), len(moments_of(view))
         kernel = bind(langevin_sweep, {may_fail: int(not rotor.traits.explicit)})
         stepper = Stepper(kernel, np.zeros((1, 1)), 0, Sums.WIDTH + 7 * bodies, of_body=langevin_steps_of_body)
-        recorded = self._recorded(stepper, bath_, bodies)
+        recorded = self._record(stepper, bath_, bodies)
         timed = partial(_in_lanes, view, lanes, bath_)
         timed(1.0)  # CapabilityError if there is no room
-        return turned_in_lanes(replace(recorded, timed=timed), rotor, view)
+        return turn_in_lanes(replace(recorded, timed=timed), rotor, view)
 
     @property
     def traits(self) -> Traits:
@@ -314,7 +314,7 @@ class Bath:
     Attributes
     ----------
     inertia : of the view
-    slot, tally : what fills `bath` and `tallied`
+    slot, tally : what fills `bath` and `tally_bath`
     timed : dt -> constants by name
     parameters, scratch : what else its kernels find in par
     """
@@ -377,7 +377,7 @@ def _as_json(value: object) -> Json:
     """A parameter as a case writes it."""
     if isinstance(value, Friction):
         return value.describe()
-    return listed(value) if isinstance(value, (float, tuple)) else value  # type: ignore[return-value]
+    return list_numbers(value) if isinstance(value, (float, tuple)) else value  # type: ignore[return-value]
 
 
 def _temperatures(given: object, where: str) -> float | tuple[float, ...]:

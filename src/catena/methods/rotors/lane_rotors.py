@@ -156,7 +156,7 @@ def moser_veselov_reach(moments: NDArray[np.float64]) -> float:
 
 
 @slot
-def modified(x, c, constants, at, stride):
+def modify(x, c, constants, at, stride):
     """s and t of the modified inverse moments a_j (1 + s) + t; x = h^2 H', c = h^2 C."""
 
 
@@ -206,7 +206,7 @@ def moser_veselov_lane(y1, y2, y3, h, constants, at, stride):
     r = constants[at + 4 * stride]
     x = k * multiply_add((a3 - r) * y3, y3, multiply_add((a2 - r) * y2, y2, (a1 - r) * y1 * y1))
     c = k * multiply_add(y3, y3, multiply_add(y2, y2, y1 * y1))
-    s, t = modified(x, c, constants, at, stride)
+    s, t = modify(x, c, constants, at, stride)
     b1 = multiply_add(a1, s, a1 + t)
     b2 = multiply_add(a2, s, a2 + t)
     b3 = multiply_add(a3, s, a3 + t)

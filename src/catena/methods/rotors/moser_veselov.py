@@ -258,7 +258,7 @@ class DMV(Rotor):
         if self.order in ("exact", 2):
             return super().lane_kernel(moments)
         series = lane_rotors.series_text(int(self.order) // 2)
-        return bind(lane_rotors.moser_veselov_lane, {lane_rotors.modified: series})
+        return bind(lane_rotors.moser_veselov_lane, {lane_rotors.modify: series})
 
     def lane_row(self, moments: Array) -> Array:
         if self.order in ("exact", 2):

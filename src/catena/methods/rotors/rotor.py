@@ -127,7 +127,7 @@ def with_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
     """A stepper whose sweeps turn bodies by this rotor, the fast ones among them one by one."""
     assert view.spread is not None  # such a view has bodies
     spin = view.spread(lane_table(rotor, view))
-    return turned_in_lanes(replace(stepper, parameters={**stepper.parameters, "spin": spin}), rotor, view)
+    return turn_in_lanes(replace(stepper, parameters={**stepper.parameters, "spin": spin}), rotor, view)
 
 
 def lane_table(rotor: Method, view: View) -> Array:
@@ -137,7 +137,7 @@ def lane_table(rotor: Method, view: View) -> Array:
     return _for_each(moments_of(view), rotor.lane_row)
 
 
-def turned_in_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
+def turn_in_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
     """The same for a stepper that has spread the constants of the rotor already."""
     assert isinstance(rotor, Rotor)
     fills: dict[Slot, Filling] = {rotate_lane: rotor.lane_kernel(moments_of(view)), rotate: rotor.rotor_kernel()}

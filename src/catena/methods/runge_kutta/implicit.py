@@ -46,7 +46,7 @@ from .dense import with_dense_output
 from .iteration import DONE, FAILED, judge
 from .linear_algebra import correct_dense, dense_memory, prepare_dense
 from .modes import correct_modes, mode_scratch, modes_of, prepare_modes
-from .stages import begin, blame, lane_count, move_fields, note, rates, stage_count, sweep, used, whole_sweep
+from .stages import begin, blame, count_used, lane_count, move_fields, note, rates, stage_count, sweep, whole_sweep
 from .tableaux import Collocation, gauss, radau_iia, sun_geng
 
 LONGEST_SPAN = 1000  # dt in a step: a table has a row for each
@@ -99,7 +99,7 @@ def newton(z, e, dt, par, tab, work, carry):
     lanes = lane_count(tab)
     m = s * n
     last = n * lanes
-    memory = work[used(z, tab) :]
+    memory = work[count_used(z, tab) :]
     residual = memory[:m]
     change = memory[m : 2 * m]
     carry[last] = 0.0  # steps are long here, and the polynomial of the last one leads astray
@@ -248,7 +248,7 @@ class _Implicit(Method):
             other = replace(self, solver="fixed-point")
             raise CapabilityError("the system gives no Jacobian for Newton's method", do=f"use {other}")
         tab = stages.table(t)
-        work, fills = used(np.empty(n), tab), dict(stages.fills(view, s))
+        work, fills = count_used(np.empty(n), tab), dict(stages.fills(view, s))
         solver = LinearSolver({})
         if with_newton:
             solver = _linear_solver(view, t)
@@ -274,7 +274,7 @@ class _Implicit(Method):
 
     def trace(self, view: View, work: NDArray[np.float64]) -> tuple[int | None, list[float]]:
         newton = self._takes_newton(view)
-        variable, changes = stages.noted(work, view.dimension, stages.table(self.tableau()))
+        variable, changes = stages.note_sweep(work, view.dimension, stages.table(self.tableau()))
         return variable if newton else None, changes
 
     def advice(self) -> str:

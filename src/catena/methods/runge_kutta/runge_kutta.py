@@ -43,7 +43,7 @@ def explicit_step(z, e, dt, par, tab, work, carry):
     return 0
 
 
-def unrolled(tableau: ExplicitTableau, n: int) -> Written:
+def unroll(tableau: ExplicitTableau, n: int) -> Written:
     """The step on n scalars: arrays may alias, so only scalars stay in registers."""
 
     def combination(weights: tuple[Fraction, ...], k: int) -> str:
@@ -75,7 +75,7 @@ class _Explicit(Method):
         n, tableau = view.dimension, self.tableau
         s = tableau.stages
         if Flag.REGISTERS in view.flags and n <= REGISTER_DIMENSION:
-            return Stepper(unrolled(tableau, n), np.zeros((1, 1)), 0, 0)
+            return Stepper(unroll(tableau, n), np.zeros((1, 1)), 0, 0)
         tab = np.zeros((s + 1, s))
         for i, row in enumerate(tableau.a):
             tab[i, : len(row)] = [float(a) for a in row]

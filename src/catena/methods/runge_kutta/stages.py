@@ -25,7 +25,7 @@ from ...kernels import views
 from ...kernels.lanes import ON_LANES, on_lanes, side_by_side
 from ...kernels.marks import Filling, Numbers, Slot, Written, bind, inline, size, slot
 from ...kernels.views import View, dimension, field, field_count, field_end, has_clock, momentum_rate, velocity
-from ..base import begun_at_a_line
+from ..base import zeros_at_a_line
 from .tableaux import Collocation
 
 MOST_FIELDS = 8
@@ -122,14 +122,14 @@ def begin(z, e, par, tab, work, carry):
         start = end
 
 
-def used(z, tab):
+def count_used(z, tab):
     """Numbers of work that the kernels here use."""
     return (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + 3 * MOST_FIELDS + 2 + REMEMBERED
 
 
 def note(sweeps, change, z, tab, work):
     """Keep the relative change of a sweep."""
-    here = used(z, tab) - REMEMBERED
+    here = count_used(z, tab) - REMEMBERED
     work[here - 2] = sweeps
     work[here + sweeps % REMEMBERED] = change
 
@@ -146,7 +146,7 @@ def blame(change, z, par, tab, work):
             for k in range(start, end):
                 if not weight * abs(change[i * n + k]) <= worst:  # also true for nan
                     worst = weight * abs(change[i * n + k])
-                    work[used(z, tab) - REMEMBERED - 1] = k
+                    work[count_used(z, tab) - REMEMBERED - 1] = k
         start = end
 
 
@@ -234,9 +234,9 @@ def sweep_by_halves(z, e, dt, par, tab, work):
     return extremes(z, par, tab, work)
 
 
-def noted(work: NDArray[np.float64], n: int, tab: NDArray[np.float64]) -> tuple[int, list[float]]:
+def note_sweep(work: NDArray[np.float64], n: int, tab: NDArray[np.float64]) -> tuple[int, list[float]]:
     """The variable that changed most, and the relative changes of the last sweeps, oldest first."""
-    here = used(np.empty(n), tab) - REMEMBERED
+    here = count_used(np.empty(n), tab) - REMEMBERED
     sweeps = int(work[here - 2])
     last = range(max(2, sweeps + 1 - REMEMBERED), sweeps + 1)
     return int(work[here - 1]), [float(work[here + k % REMEMBERED]) for k in last]
@@ -250,7 +250,7 @@ def lanes_for(s: int) -> int:
 def table(t: Collocation) -> NDArray[np.float64]:
     """tab of a tableau."""
     s = t.stages
-    tab = begun_at_a_line((2 * s + 1) * lanes_for(s)).reshape(2 * s + 1, -1)
+    tab = zeros_at_a_line((2 * s + 1) * lanes_for(s)).reshape(2 * s + 1, -1)
     tab[:s, :s], tab[s : 2 * s, :s], tab[2 * s, :s] = t.mu.T, t.extrapolation.T, t.b
     return tab
 

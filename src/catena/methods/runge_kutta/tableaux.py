@@ -94,7 +94,7 @@ def gauss(stages: int) -> Collocation:
     ----------
     [gauss1816] for the nodes, [kuntzmann1961] and [butcher1964] for the methods.
     """
-    return _gauss(_checked(stages, "Gauss"))
+    return _gauss(_check(stages, "Gauss"))
 
 
 def radau_iia(stages: int) -> Collocation:
@@ -113,7 +113,7 @@ def radau_iia(stages: int) -> Collocation:
     ----------
     [ehle1969], [axelsson1969]; [hairer1999] for their history and use.
     """
-    return _radau_iia(_checked(stages, "RadauIIA"))
+    return _radau_iia(_check(stages, "RadauIIA"))
 
 
 @cache
@@ -163,7 +163,7 @@ def rk4() -> ExplicitTableau:
     return ExplicitTableau(4, 4, a, (sixth, third, third, sixth), (zero, half, half, one))
 
 
-def _checked(stages: int, name: str) -> int:
+def _check(stages: int, name: str) -> int:
     if stages not in range(1, MOST_STAGES + 1):
         raise InputError(
             f"{name} has no tableau with stages = {stages!r}.",
@@ -205,10 +205,10 @@ def _collocation(nodal: Sequence[int], *, order: int, symplectic: bool) -> Collo
         return Collocation(
             stages=len(c),
             order=order,
-            c=_rounded(c),
-            b=_rounded(b),
-            mu=_symplectic(mu) if symplectic else _rounded(mu),
-            extrapolation=_rounded(extrapolation),
+            c=_round(c),
+            b=_round(b),
+            mu=_symplectic(mu) if symplectic else _round(mu),
+            extrapolation=_round(extrapolation),
             exact_a=a,
             exact_b=b,
             exact_c=c,
@@ -273,7 +273,7 @@ def _symplectic(mu: Matrix) -> NDArray[np.float64]:
     return rounded
 
 
-def _rounded(values: Sequence[Decimal] | Sequence[Sequence[Decimal]]) -> NDArray[np.float64]:
+def _round(values: Sequence[Decimal] | Sequence[Sequence[Decimal]]) -> NDArray[np.float64]:
     """Correctly rounded (as float(Decimal) is) and read-only, because every caller gets the same cached arrays."""
     rounded = np.array(values, dtype=np.float64)
     rounded.flags.writeable = False

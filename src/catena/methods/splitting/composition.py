@@ -13,7 +13,7 @@ from ..base import Method, Stepper, Traits, register
 from ..rotors.rotor import turning
 from .partitioned import StormerVerlet
 from .schemes import SCHEMES
-from .stability import merged, stability_limit
+from .stability import merge, stability_limit
 
 
 @size
@@ -163,7 +163,7 @@ class Composition(Method):
     def _of(self, base: Traits) -> Traits:
         scheme = SCHEMES[self.scheme]
         # a linear oscillator is separable, so that a base that can be explicit is
-        limit = stability_limit(*merged(scheme.weights)) if self.base.traits.explicit else base.stability
+        limit = stability_limit(*merge(scheme.weights)) if self.base.traits.explicit else base.stability
         return replace(
             base, order=scheme.order, cite=(scheme.cite, *base.cite), stability=limit, reflects=False,
             nearly=base.nearly if base.nearly > scheme.order else 0,

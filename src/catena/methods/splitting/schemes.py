@@ -86,7 +86,7 @@ def palindrome(outer: Iterable[Fraction], *, inner: int) -> tuple[Fraction, ...]
     return (*outer, *(middle,) * inner, *reversed(outer))
 
 
-def _rounded(outer: Iterable[Fraction], *, inner: int) -> NDArray[np.float64]:
+def _round(outer: Iterable[Fraction], *, inner: int) -> NDArray[np.float64]:
     numbers = palindrome(map(Fraction, map(float, outer)), inner=inner)
     rounded = np.array(numbers, dtype=float)
     rounded.flags.writeable = False
@@ -95,7 +95,7 @@ def _rounded(outer: Iterable[Fraction], *, inner: int) -> NDArray[np.float64]:
 
 def _composition(name: str, order: int, outer: Iterable[str | Decimal], cite: str) -> CompositionScheme:
     exact = list(map(Fraction, outer))
-    return CompositionScheme(name, order, _rounded(exact, inner=1), palindrome(exact, inner=1), cite)
+    return CompositionScheme(name, order, _round(exact, inner=1), palindrome(exact, inner=1), cite)
 
 
 def _nystrom(name: str, order: int, *, kicks: Iterable[str], drifts: Iterable[str], cite: str) -> Nystrom:
@@ -105,8 +105,8 @@ def _nystrom(name: str, order: int, *, kicks: Iterable[str], drifts: Iterable[st
     return Nystrom(
         name,
         order,
-        _rounded(outer_kicks, inner=inner_kicks),
-        _rounded(outer_drifts, inner=inner_drifts),
+        _round(outer_kicks, inner=inner_kicks),
+        _round(outer_drifts, inner=inner_drifts),
         palindrome(outer_kicks, inner=inner_kicks),
         palindrome(outer_drifts, inner=inner_drifts),
         cite,

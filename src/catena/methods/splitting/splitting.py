@@ -23,7 +23,7 @@ from ..rotors.moser_veselov import DMV
 from ..rotors.rotations import SymmetricRotation, exact_rotor
 from ..rotors.rotor import TurnsBodies, check_rotor, with_lanes, with_rotor
 from .schemes import NYSTROM, SCHEMES
-from .stability import merged, stability_limit
+from .stability import merge, stability_limit
 
 # Rotors whose error does not show beside that of the splitting. Nor may their lack of symplecticity: with DMV(6) the energy
 # of an asymmetric top drifts under Splitting(4).
@@ -114,7 +114,7 @@ def coefficients(order: int) -> tuple[np.ndarray, np.ndarray, str]:
     """Kicks, drifts and citation of the splitting of this order."""
     if order == 8:
         scheme = SCHEMES["kahanli8"]
-        return *merged(scheme.weights), scheme.cite
+        return *merge(scheme.weights), scheme.cite
     nystrom = next(n for n in NYSTROM.values() if n.order == order)
     return nystrom.kicks, nystrom.drifts, nystrom.cite
 

@@ -14,7 +14,7 @@ ROUND_OFF = 1e-12
 DIGITS = 5
 
 
-def merged(weights: Array) -> tuple[Array, Array]:
+def merge(weights: Array) -> tuple[Array, Array]:
     """Kicks and drifts of kick-drift-kick steps with these weights, neighbouring half kicks taken together."""
     return 0.5 * (np.append(weights, 0.0) + np.append(0.0, weights)), weights
 

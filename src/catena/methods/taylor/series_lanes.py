@@ -66,14 +66,14 @@ class Layout:
     @classmethod
     def of(cls, variables: Sequence[Operand | None], lanes: Sequence[Lane]) -> Layout:
         """For variables, None where one stands in no equation, and the lanes that are wanted."""
-        first = _padded(len(variables), FOUR)
+        first = _pad(len(variables), FOUR)
         columns = {operand: k for k, operand in enumerate(variables) if operand is not None}
         operands = dict.fromkeys(operand for lane in lanes for operand in lane)
         for operand in operands:
             columns.setdefault(operand, first + sum(column >= first for column in columns.values()))
-        used = _padded(max(first, 1 + max(columns.values(), default=0)), FOUR)
-        groups, where = _gathered(lanes, columns)
-        return cls(first, columns, used, _padded(used, 2 * FOUR), groups, where)
+        used = _pad(max(first, 1 + max(columns.values(), default=0)), FOUR)
+        groups, where = _gather(lanes, columns)
+        return cls(first, columns, used, _pad(used, 2 * FOUR), groups, where)
 
     @property
     def others(self) -> range:
@@ -85,7 +85,7 @@ class Layout:
         return max(group.first, group.second) < self.variables
 
 
-def _gathered(
+def _gather(
     lanes: Sequence[Lane], columns: dict[Operand, int]
 ) -> tuple[tuple[Group, ...], dict[Lane, tuple[int, int]]]:
     """Groups that hold all lanes: again and again the one that holds most of what is left."""
@@ -113,5 +113,5 @@ def _groups_of(a: int, b: int) -> list[Group]:
     return list(dict.fromkeys(found))
 
 
-def _padded(count: int, step: int) -> int:
+def _pad(count: int, step: int) -> int:
     return -(-max(count, 1) // step) * step

@@ -37,7 +37,7 @@ class Writer:
     def __init__(self, recorded: Recorded) -> None:
         self.recorded = recorded
         self.nodes = recorded.nodes
-        self.used = self._used()
+        self.used = self._find_used()
         self.lanes: list[Lane] = []
         self.first: dict[int, int] = {}  # place of an operation -> its first lane
         for place in self._series():
@@ -59,7 +59,7 @@ class Writer:
                 found[value] = Operand(place)
         return found
 
-    def _used(self) -> set[int]:
+    def _find_used(self) -> set[int]:
         """Operations that the rates depend on, with the partners of sines."""
         waiting, used = list(self.recorded.rates), set()
         partner = {(node.operation, node.arguments): place for place, node in enumerate(self.nodes)}
@@ -239,18 +239,18 @@ class Writer:
             rate = self._value(place) if not fixed or not factor else "0.0"
             lines.append(f"n{k} = {factor}{rate}")
         variables = {self.nodes[k].value: k for k in self._series() if self.nodes[k].operation == "variable"}
-        lines += self._stored(row, range(0, self.layout.variables, FOUR), [f"n{k}" for k in range(len(lines))])
+        lines += self._store(row, range(0, self.layout.variables, FOUR), [f"n{k}" for k in range(len(lines))])
         return lines + [f"x{place} = n{k}" for k, place in variables.items()]
 
     def _put(self) -> list[str]:
         """Lines that store what is a factor and no variable, and keep what the next order asks for."""
         layout = self.layout
         names = {column: operand.name for operand, column in layout.columns.items()}
-        lines = self._stored("here + ", layout.others, [names.get(k, "0.0") for k in range(layout.used)])
+        lines = self._store("here + ", layout.others, [names.get(k, "0.0") for k in range(layout.used)])
         alone = {group.first for group in layout.groups if not group.abreast and group.first >= layout.variables}
         return lines + [f"{names[column]}_m = {names[column]}" for column in sorted(alone)]
 
-    def _stored(self, row: str, begins: range, names: list[str]) -> list[str]:
+    def _store(self, row: str, begins: range, names: list[str]) -> list[str]:
         """Lines that store columns, four at a time; those of the variables are kept as they are."""
         lines = []
         for begin in begins:
@@ -267,7 +267,9 @@ class Writer:
         body += [f"x{k}_0 = x{k}" for k in self._series() if self._needs_start(k)]
         body += [*self._rates(f"{self.layout.width} + ", ""), *self._first_order(), "only = 0.0"]
         body += ["for n in range(2, order):", *(f"    {line}" for line in self._loop())]
-        return _counted("\n".join(["def coefficients(t, order, inverses, par):", *(f"    {line}" for line in body)]))
+        return _count_indices(
+            "\n".join(["def coefficients(t, order, inverses, par):", *(f"    {line}" for line in body)])
+        )
 
     def _constants(self) -> Iterator[str]:
         for k, node in enumerate(self.nodes):
@@ -293,7 +295,7 @@ class Writer:
             lines += [f"v{k} = same_four(0.0)"]
             if self._is_summed(group):
                 lines += self._newest_terms(k, group)
-        return lines + self._finished("1.0", "0.5 * ")
+        return lines + self._finish("1.0", "0.5 * ")
 
     def _loop(self) -> list[str]:
         """Order n from 2 on: old terms in a loop over groups of lanes, then those of orders 1 and n - 1, then those of n."""
@@ -308,9 +310,9 @@ class Writer:
             lines += [] if lone else self._late_terms(k, group)
             if self._is_summed(group):
                 lines += self._newest_terms(k, group)
-        return [*lines, "only = 1.0", *self._finished("n", "inverses[counted(n + 1)] * ")]
+        return [*lines, "only = 1.0", *self._finish("n", "inverses[counted(n + 1)] * ")]
 
-    def _finished(self, n: str, factor: str) -> list[str]:
+    def _finish(self, n: str, factor: str) -> list[str]:
         """Lines for the coefficients of order n from the sums, and for the next order of the variables."""
         parts = [", ".join(f"a{k}_{place}" for place in range(FOUR)) for k in range(len(self.layout.groups))]
         lines = [f"{part} = parts_of_four(v{k})" for k, part in enumerate(parts)]
@@ -386,10 +388,10 @@ class Writer:
         ]
         begins = list(range(0, self.layout.variables, FOUR))
         for k in range(0, len(begins), EVALUATED):
-            body += self._evaluated(begins[k : k + EVALUATED])
-        return _counted("\n".join(["def arrive(t, order, h, low, z, e):", *(f"    {line}" for line in body)]))
+            body += self._evaluate(begins[k : k + EVALUATED])
+        return _count_indices("\n".join(["def arrive(t, order, h, low, z, e):", *(f"    {line}" for line in body)]))
 
-    def _evaluated(self, begins: list[int]) -> list[str]:
+    def _evaluate(self, begins: list[int]) -> list[str]:
         """Lines for some groups of variables: everything is read before anything is written, as z may be t and e may be low."""
         width, count = self.layout.width, len(self.recorded.rates)
         lines = []
@@ -414,6 +416,6 @@ class Writer:
         return lines
 
 
-def _counted(text: str) -> str:
+def _count_indices(text: str) -> str:
     """The text with indices that have no sign; those that are numbers need none."""
     return re.sub(r"\bt\[([^]]*[a-z][^]]*)\]", r"t[counted(\1)]", text)

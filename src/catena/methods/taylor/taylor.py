@@ -138,7 +138,7 @@ def observe_series(z, e, t, dt, par, tab, work, marks, copies, spare, crossings)
     n = dimension(z)
     if dt == 0.0 or work[2 * n] < 2.0:
         status = observe_part(z, e, t, dt, par, tab, work, marks, copies, spare, crossings)
-        return handed_over(status, marks)
+        return hand_over(status, marks)
     rest = copies.shape[0] - 2 * n
     there = copies[rest : rest + n]
     low = copies[rest + n :]
@@ -167,11 +167,11 @@ def observe_series(z, e, t, dt, par, tab, work, marks, copies, spare, crossings)
         if status == STOPPED:
             result = STOPPED
         if is_last:
-            return handed_over(result, marks)
+            return hand_over(result, marks)
     return NOT_LOCATED
 
 
-def handed_over(status, marks):
+def hand_over(status, marks):
     """A status that has the crossings taken away, if there are any: the next dt may need all of the room."""
     return BUFFER_FULL if status == 0 and marks[0] > 0.0 else status
 
@@ -355,10 +355,10 @@ class Taylor(Method):
         tab[0, :2] = self.order, self._tolerance
         tab[1, 1:] = 1.0 / np.arange(1, self.order + 1)
         return Stepper(
-            taylor_step, tab, 2 * view.dimension + 1, 0, recorded=self._recorded, rewind=rewind_series, observe=observe_series
+            taylor_step, tab, 2 * view.dimension + 1, 0, recorded=self._record, rewind=rewind_series, observe=observe_series
         )  # fmt: skip
 
-    def _recorded(self, stepper: Stepper, field_with: Callable[[Any], Any], par: Any, n: int) -> Stepper:
+    def _record(self, stepper: Stepper, field_with: Callable[[Any], Any], par: Any, n: int) -> Stepper:
         """The stepper with kernels written for this field."""
         writer = Writer(record(field_with, par, n))
         provided = (multiply_add, counted, *FOURS)

@@ -81,7 +81,7 @@ def export(run: Run, path: str | Path, format: str | None = None) -> Path:
     CapabilityError : the system has no bodies or particles, or a package is missing
     """
     target = path_from(path)
-    name = _by_suffix(target, run.system) if format is None else _known(format)
+    name = _by_suffix(target, run.system) if format is None else _find_format(format)
     chosen = FORMATS[name]
     _check(run.system, name, chosen)
     if chosen.package:
@@ -110,7 +110,7 @@ def _is_molecule(system: System) -> bool:
     return bool(kinds - {NO_TYPE}) and all(isinstance(kind, str) and atomic_number(kind) for kind in kinds - {NO_TYPE})
 
 
-def _known(format: str) -> str:
+def _find_format(format: str) -> str:
     if format not in FORMATS:
         raise unknown_word(f"there is no format {format!r}", format, FORMATS, "export.format")
     return format

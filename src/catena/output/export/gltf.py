@@ -89,7 +89,7 @@ def write(run: Run, path: Path) -> None:
     clock = layout.array(count, "SCALAR", min=[_single(time[0])], max=[_single(time[-1])])
     present = [path for path in KINDS if path != "scale" or "scale" in data]
     views = {path: layout.view(WIDTH[KINDS[path]] * count * looks.count) for path in present}
-    described = _described(looks, layout, meshes, clock=clock, views=views, count=count)
+    described = _describe(looks, layout, meshes, clock=clock, views=views, count=count)
     text = json.dumps(described, allow_nan=False).encode("ascii")
     text += b" " * (-len(text) % 4)
     if 28 + len(text) + layout.length > LARGEST:
@@ -107,9 +107,9 @@ def write(run: Run, path: Path) -> None:
             file.write(bytes(min(BLOCK, layout.length - begin)))
     for shape, mesh in zip(looks.shapes, meshes, strict=True):
         _fill_mesh(path, start, layout, shape, mesh)
-    _mapped(path, start + layout.offset(clock), (count,))[:] = time
+    _map(path, start + layout.offset(clock), (count,))[:] = time
     room = {
-        name: _mapped(path, start + layout.views[view]["byteOffset"], (looks.count, count, WIDTH[KINDS[name]] // 4))
+        name: _map(path, start + layout.views[view]["byteOffset"], (looks.count, count, WIDTH[KINDS[name]] // 4))
         for name, view in views.items()
     }
     _fill_animation(data, room)
@@ -134,7 +134,7 @@ def _fill_animation(data: xarray.Dataset, room: Mapping[str, np.ndarray]) -> Non
         done = end
 
 
-def _described(
+def _describe(
     looks: Appearance, layout: Layout, meshes: list[Mesh], *, clock: int, views: dict[str, int], count: int
 ) -> dict[str, Json]:
     """The JSON part. What moves all bodies is one view; each body has an accessor for its part of it."""
@@ -180,8 +180,8 @@ def _mesh(shape: Shape, layout: Layout) -> Mesh:
 def _fill_mesh(path: Path, start: int, layout: Layout, shape: Shape, mesh: Mesh) -> None:
     places = {"POSITION": shape.vertices, "NORMAL": _normals(shape)}
     for name, accessor in mesh.attributes.items():
-        _mapped(path, start + layout.offset(accessor), shape.vertices.shape)[:] = places[name]
-    _mapped(path, start + layout.offset(mesh.indices), (shape.faces.size,), "<u4")[:] = shape.faces.ravel()
+        _map(path, start + layout.offset(accessor), shape.vertices.shape)[:] = places[name]
+    _map(path, start + layout.offset(mesh.indices), (shape.faces.size,), "<u4")[:] = shape.faces.ravel()
 
 
 def _normals(shape: Shape) -> NDArray[np.float64]:
@@ -194,7 +194,7 @@ def _normals(shape: Shape) -> NDArray[np.float64]:
     return normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
 
-def _mapped(path: Path, offset: int, shape: tuple[int, ...], kind: str = "<f4") -> np.ndarray:
+def _map(path: Path, offset: int, shape: tuple[int, ...], kind: str = "<f4") -> np.ndarray:
     return np.memmap(path, dtype=kind, mode="r+", offset=offset, shape=shape)
 
 

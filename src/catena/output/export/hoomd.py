@@ -36,7 +36,7 @@ def write_bodies(run: Run, path: Path) -> None:
             particles.N = looks.count
             particles.types = names_of_shapes(looks)
             particles.typeid = looks.shape_of
-            particles.type_shapes = [_described(shape, frame.scale) for shape in looks.shapes]
+            particles.type_shapes = [_describe(shape, frame.scale) for shape in looks.shapes]
             particles.mass = mass
             particles.position = frame.position
             particles.orientation = frame.orientation
@@ -89,7 +89,7 @@ def _box(run: Run, reach: float) -> list[float]:
     return [*edges.tolist(), 0.0, 0.0, 0.0]
 
 
-def _described(shape: Shape, scale: float) -> dict[str, Json]:
+def _describe(shape: Shape, scale: float) -> dict[str, Json]:
     """A shape as HOOMD-blue writes it."""
     vertices = scale * shape.vertices
     if shape.kind == "ellipsoid":

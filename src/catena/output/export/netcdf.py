@@ -33,7 +33,7 @@ def write(run: Run, path: Path) -> None:
     """The arrays of `run.data` under their names and dimensions."""
     data = run.data
     # what a store says of itself holds for its numbers, whatever catena exports them
-    known = dict(data.attrs) if run.origins else _described_here(run.plan)
+    known = dict(data.attrs) if run.origins else _describe_here(run.plan)
     known |= {"continued": run.changes} if run.changes else {}
     attributes = {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
     record = np.dtype([(str(name), ">f8", array.shape[1:]) for name, array in data.variables.items()])
@@ -46,7 +46,7 @@ def write(run: Run, path: Path) -> None:
             file.write(rows.tobytes())
 
 
-def _described_here(plan: Plan) -> dict[str, Json]:
+def _describe_here(plan: Plan) -> dict[str, Json]:
     """What a store of this run would say; rows of many numbers are left out as there."""
     return store_attributes(plan, Origin.here(plan.program_digest()), plan.describe(apart={}))
 
@@ -73,9 +73,9 @@ def _head(data: xarray.Dataset, attributes: Mapping[str, str]) -> bytes:
         return (
             b"CDF\x02"
             + _integers(data.sizes["time"])
-            + _listed(DIMENSION, described)
+            + _list(DIMENSION, described)
             + _attributes(attributes)
-            + _listed(VARIABLE, variables)
+            + _list(VARIABLE, variables)
         )
 
     return head(len(head(0)))
@@ -84,20 +84,18 @@ def _head(data: xarray.Dataset, attributes: Mapping[str, str]) -> bytes:
 def _attributes(attributes: Mapping[str, str]) -> bytes:
     """Attributes that are text."""
     texts = {name: text.encode() for name, text in attributes.items()}
-    return _listed(
-        ATTRIBUTE, [_name(name) + _integers(CHAR, len(text)) + _padded(text) for name, text in texts.items()]
-    )
+    return _list(ATTRIBUTE, [_name(name) + _integers(CHAR, len(text)) + _pad(text) for name, text in texts.items()])
 
 
-def _listed(tag: int, items: list[bytes]) -> bytes:
+def _list(tag: int, items: list[bytes]) -> bytes:
     return _integers(tag if items else 0, len(items)) + b"".join(items)
 
 
 def _name(text: str) -> bytes:
-    return _integers(len(text.encode())) + _padded(text.encode())
+    return _integers(len(text.encode())) + _pad(text.encode())
 
 
-def _padded(text: bytes) -> bytes:
+def _pad(text: bytes) -> bytes:
     return text + b"\0" * (-len(text) % 4)
 
 

@@ -106,7 +106,7 @@ def appearance_of(system: System) -> Appearance:
         particle_at=_particles_of(bodies, counts),
         particle_size=sizes,
         links=linked.T,
-        traced=_traced(system, count, shapes),
+        traced=_trace(system, count, shapes),
         joints=joints,
         particle_colour=None if atoms is None else atoms[0],
     )
@@ -128,7 +128,7 @@ def _particles_of(bodies: Alike[Body], counts: NDArray[np.int64]) -> Array:
     return places[np.repeat(begins, counts) + within]
 
 
-def _traced(system: System, bodies: int, shapes: Sequence[Shape]) -> Array:
+def _trace(system: System, bodies: int, shapes: Sequence[Shape]) -> Array:
     """The centres of bodies that move about; of one that only turns, the tip of its longest axis."""
     if any(f.name == "position" for f in system.fields):
         return np.zeros((bodies, 3))

@@ -44,8 +44,8 @@ class Scalar:
 def scalars(system: System, frames: xarray.Dataset) -> list[Scalar]:
     """Everything that varies and that bodies, or a path, can be coloured by, for the frames that are shown."""
     found = dict((_of_bodies if has_bodies(system) else _of_coordinates)(system, frames))
-    found |= dict(_stored(frames, known=set(found)))
-    listed = [_levelled(name, values) for name, values in found.items()]
+    found |= dict(_find_stored(frames, known=set(found)))
+    listed = [_level(name, values) for name, values in found.items()]
     return [scalar for scalar in listed if scalar is not None]
 
 
@@ -93,7 +93,7 @@ def _of_coordinates(system: System, frames: xarray.Dataset) -> Iterator[tuple[st
             yield name, frames[field].values[:, k]
 
 
-def _stored(frames: xarray.Dataset, known: set[str]) -> Iterator[tuple[str, Array]]:
+def _find_stored(frames: xarray.Dataset, known: set[str]) -> Iterator[tuple[str, Array]]:
     """The stored fields: scalars, and components of vectors; of each body, or of the whole system."""
     yield "time", frames["time"].values
     for name, array in frames.data_vars.items():
@@ -109,7 +109,7 @@ def _stored(frames: xarray.Dataset, known: set[str]) -> Iterator[tuple[str, Arra
                 yield f"{label} {'xyz'[k] if values.shape[-1] == 3 else k}", values[..., k]
 
 
-def _levelled(name: str, values: Array) -> Scalar | None:
+def _level(name: str, values: Array) -> Scalar | None:
     """As levels; None if nothing is to be seen: constant, or nowhere finite."""
     finite = np.isfinite(values)
     if not finite.any():

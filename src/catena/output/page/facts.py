@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from ...text.plain import clipped
+from ...text.plain import clip
 
 if TYPE_CHECKING:
     from ...running.runs import Run
@@ -50,4 +50,4 @@ def in_short(value: object) -> str:
         text = ", ".join(f"{name} = {part}" for name, part in value.items())
     else:
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return clipped(text, LONGEST)
+    return clip(text, LONGEST)

@@ -113,7 +113,7 @@ def _path(scene: Scene, data: xarray.Dataset) -> tuple[Array, tuple[str, ...]]:
     return np.hstack(columns)[:, None, :], axes
 
 
-def encoded(frames: Frames) -> tuple[dict[str, Json], dict[str, str]]:
+def encode(frames: Frames) -> tuple[dict[str, Json], dict[str, str]]:
     """Poses as base64: how to read them, and the texts.
 
     Positions are taken from the middle of their range, so that single precision has digits for the motion.

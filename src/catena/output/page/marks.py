@@ -83,7 +83,7 @@ def _of_chain(chain: Chain, shown: Frames, reach: float) -> Iterator[Marks]:
     lines, points, forces = [], [], []
     for (j, source), done in zip(ends, doings(chain, shown.data, (nothing, nothing)), strict=True):
         if isinstance(source, Force | Tweezers):
-            at = _carried(shown, j, source.at)
+            at = _carry(shown, j, source.at)
             if isinstance(source, Tweezers) and source.k > 0.0:
                 lines.append(np.stack([at, at + done.force / source.k], axis=1))
             elif isinstance(source, Force):
@@ -104,18 +104,18 @@ def _of_linkage(linkage: Linkage, run: Run, shown: Frames, reach: float) -> Iter
     from ...systems.linkage.joint_forces import Load
 
     times = shown.data.time.values
-    points = [_carried(shown, joint.child, joint.at[1]) for joint in linkage.joints]
+    points = [_carry(shown, joint.child, joint.at[1]) for joint in linkage.joints]
     pushed = linkage.moved_joints
     if pushed:
         outputs = linkage.outputs(run, every=shown.every * -(-len(times) // MOST_TORQUES))
-        axes = [_turned(shown, linkage.joints[k].parent, linkage.joints[k].triad[0]) for k in pushed]
+        axes = [_turn(shown, linkage.joints[k].parent, linkage.joints[k].triad[0]) for k in pushed]
         torque = _between(times, outputs.time, outputs.motor_torque.values[:, pushed])
         yield from _arrows(
             "motors", np.stack([points[k] for k in pushed], axis=1), torque[..., None] * np.stack(axes, axis=1), reach
         )
     loads = [force for force in linkage.forces if isinstance(force, Load)]
     if loads:
-        at = np.stack([_carried(shown, force.body, force.at) for force in loads], axis=1)
+        at = np.stack([_carry(shown, force.body, force.at) for force in loads], axis=1)
         pulls = np.array([[load_at(force, float(t))[:3] for force in loads] for t in times])
         yield from _arrows("loads", at, pulls, reach)
     yield from _of_fields(linkage, shown, reach)
@@ -146,15 +146,15 @@ def _orientation(shown: Frames) -> Array:
     return shown.orientation
 
 
-def _turned(shown: Frames, body: int, vector: ArrayLike) -> Array:
+def _turn(shown: Frames, body: int, vector: ArrayLike) -> Array:
     """A direction of a body in space, in all frames; body -1 is the ground."""
     given = np.broadcast_to(np.array(vector, dtype=float), (len(shown.position), 3))
     return given if body < 0 else rotations.rotate(_orientation(shown)[:, body], given)
 
 
-def _carried(shown: Frames, body: int, point: ArrayLike) -> Array:
+def _carry(shown: Frames, body: int, point: ArrayLike) -> Array:
     """A point of a body in space, in all frames."""
-    return shown.position[:, body] + _turned(shown, body, point)
+    return shown.position[:, body] + _turn(shown, body, point)
 
 
 def _between(times: Array, known: Array, values: Array) -> Array:

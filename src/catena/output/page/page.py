@@ -23,7 +23,7 @@ from ...running.plan import positive_integer
 from ...systems.alike import Alike
 from ...systems.base import System
 from ...text.citations import bibtex, readable
-from ...text.plain import Json, clipped, ordinal
+from ...text.plain import Json, clip, ordinal
 from ...version import __version__
 from ..files import write_text
 from ..showing import scene_of, scene_or_nothing
@@ -31,7 +31,7 @@ from .appearance import Appearance, Joint, appearance_of, has_bodies
 from .charts import charts
 from .colouring import Scalar, scalars
 from .facts import facts
-from .frames import Frames, choose_frames, encoded, text_of
+from .frames import Frames, choose_frames, encode, text_of
 from .marks import marks_of
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _title(run: Run) -> str:
 
 def _subtitle(run: Run) -> str:
     stored = f"{run.path.name} \u00b7 " if run.path is not None else ""
-    moved = clipped(repr(run.system), 160)
+    moved = clip(repr(run.system), 160)
     return f"{stored}{moved} \u00b7 {run.method}, dt = {run.plan.dt:g}, {run.steps} steps"
 
 
@@ -211,7 +211,7 @@ def describe(
     last : time of the last sample
     first : names of scalars that bodies are coloured by before all others
     """
-    reading, arrays = encoded(shown)
+    reading, arrays = encode(shown)
     looks = appearance_of(system) if has_bodies(system) else None
     single = looks is not None and looks.count == 1
     names = [scalar.name for scalar in coloured]
@@ -256,7 +256,7 @@ def _add_marks(run: Run, shown: Frames, description: dict[str, Json], arrays: di
         return
     reaches = np.array([shape.reach for shape in appearance_of(run.system).shapes])
     found = marks_of(run, shown, float(2.0 * reaches.mean()))
-    origin = encoded(shown)[0]["origin"]
+    origin = encode(shown)[0]["origin"]
     description["marks"] = [
         {"name": one.name, "kind": one.kind, "count": one.ends.shape[1], "shown": one.shown} for one in found
     ]

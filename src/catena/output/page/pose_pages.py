@@ -11,7 +11,7 @@ import numpy as np
 from ...arrays import Array
 from ...systems.alike import Alike
 from ...systems.base import System
-from ...text.plain import Json, clipped
+from ...text.plain import Json, clip
 from .colouring import scalars
 from .facts import in_short
 from .frames import Frames, text_of
@@ -115,7 +115,7 @@ def pose_page(
     drawn = [_chart(name, values) for name, values in charts.items()]
     description, arrays = describe(system, shown, float(time[-1]), drawn, coloured, title, (colour,))
     return assemble(
-        title, clipped(repr(system), 160), about=about, notes=notes, charted=charted, sections=sections, time_name=time_name, time_unit="",
+        title, clip(repr(system), 160), about=about, notes=notes, charted=charted, sections=sections, time_name=time_name, time_unit="",
         description=description, arrays=arrays,
     )  # fmt: skip
 

@@ -58,11 +58,11 @@ def shape_of(body: Body) -> Shape:
     """
     given = {name: np.array(value) for name, value in body.describe().items()}
     if body.shape == "box":
-        return Shape("box", CORNERS * thickened(given["size"]), BOX_FACES)
+        return Shape("box", CORNERS * thicken(given["size"]), BOX_FACES)
     if body.shape == "ellipsoid":
-        return ellipsoid(thickened(given["semi_axes"]))
+        return ellipsoid(thicken(given["semi_axes"]))
     if body.shape == "disc":
-        extents = thickened(np.array([2 * given["radius"], 2 * given["radius"], given["thickness"]]))
+        extents = thicken(np.array([2 * given["radius"], 2 * given["radius"], given["thickness"]]))
         return cylinder(0.5 * extents[0], extents[2])
     if body.shape == "rod":
         length = float(given["length"])
@@ -73,7 +73,7 @@ def shape_of(body: Body) -> Shape:
         return hull(given["vertices"] - body.center)
     if len(body.particles):
         return hull(body.particles.positions)
-    principal = ellipsoid(thickened(np.sqrt(5.0 * body.second_moments / body.mass)))
+    principal = ellipsoid(thicken(np.sqrt(5.0 * body.second_moments / body.mass)))
     return Shape("ellipsoid", principal.vertices @ body.frame_matrix.T, principal.faces, smooth=True)
 
 
@@ -163,7 +163,7 @@ def hull(points: Array) -> Shape:
     if rank == 1:
         rod = cylinder(thin, float(np.ptp(local[:, 0])))
         turned = rod.vertices[:, [2, 0, 1]] + [0.5 * (local[:, 0].min() + local[:, 0].max()), 0.0, 0.0]
-        return Shape("hull", _turned_back(turned, axes, middle), _outwards(rod.faces, axes))
+        return Shape("hull", _turn_back(turned, axes, middle), _outwards(rod.faces, axes))
     if rank == 2:
         local = np.vstack([local * [1.0, 1.0, 0.0], local * [1.0, 1.0, 0.0]])
         local[:, 2] = np.repeat([thin, -thin], len(points))
@@ -173,11 +173,11 @@ def hull(points: Array) -> Shape:
     inward = np.einsum("ij,ij->i", normal, found.equations[:, :3]) < 0.0
     faces = np.where(inward[:, None], found.simplices[:, ::-1], found.simplices)
     used, renumbered = np.unique(faces, return_inverse=True)
-    vertices = points[used] if rank == 3 else _turned_back(local[used], axes, middle)
+    vertices = points[used] if rank == 3 else _turn_back(local[used], axes, middle)
     return Shape("hull", vertices, _outwards(renumbered.reshape(faces.shape), axes))
 
 
-def _turned_back(local: Array, axes: Array, middle: Array) -> Array:
+def _turn_back(local: Array, axes: Array, middle: Array) -> Array:
     return local @ axes + middle
 
 
@@ -186,6 +186,6 @@ def _outwards(faces: Faces, axes: Array) -> Faces:
     return faces if np.linalg.det(axes) > 0.0 else faces[:, ::-1]
 
 
-def thickened(extents: Array) -> Array:
+def thicken(extents: Array) -> Array:
     """Extents none of which is too thin to be seen."""
     return np.maximum(extents, FLAT * extents.max())

@@ -75,14 +75,14 @@ def walk_modes() -> tuple[Floats, Floats]:
 def significant_ratio(level: float) -> float:
     """Number of drift errors that a series without a drift exceeds with this small probability: Student's t, two-sided, by halving."""
     low, high = 0.0, 1.0
-    while _exceeded(high) > level:
+    while _probability_beyond(high) > level:
         low, high = high, 2.0 * high
     while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (middle, high) if _exceeded(middle) > level else (low, middle)
+        low, high = (middle, high) if _probability_beyond(middle) > level else (low, middle)
     return high
 
 
-def _exceeded(t: float) -> float:
+def _probability_beyond(t: float) -> float:
     """Probability of a larger magnitude than t > 0 of Student's, in closed form as FREEDOM is even.
 
     With tan a = t/sqrt(FREEDOM) it is sin a times what the sum that [abramowitz1964] (26.7.4) ends with leaves out of the series

@@ -189,7 +189,7 @@ def assess(
     True
     """
     promise = Promise.of(promised)
-    time, values = _checked(quantity, time, values, steps=steps, scale=scale)
+    time, values = _check(quantity, time, values, steps=steps, scale=scale)
     columns = values.reshape(len(time), -1)
     level = alarm_level(rows, columns.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not finite, and so is judged
@@ -304,7 +304,7 @@ def judge(
     return np.where(large, np.maximum(found, SEVERITY.index("large")), found)
 
 
-def _checked(quantity: str, time: ArrayLike, values: ArrayLike, *, steps: int, scale: float) -> tuple[Floats, Floats]:
+def _check(quantity: str, time: ArrayLike, values: ArrayLike, *, steps: int, scale: float) -> tuple[Floats, Floats]:
     """Time and values as arrays, or the error that says why they cannot be judged."""
     times = np.asarray(time, dtype=np.float64)
     samples = np.asarray(values, dtype=np.float64)

@@ -23,8 +23,8 @@ from .grids import Grid
 from .job import Job, Keep
 from .kinds import Kinds, Varied
 from .reductions import Reduction, Reductions
-from .results import names_that_come_out, reduced_columns
-from .starts import Starts, is_repeated, stacked
+from .results import names_that_come_out, reduce_columns
+from .starts import Starts, is_repeated, stack
 from .tempering import Tempering
 
 Systems: TypeAlias = "System | Problem | Sequence[System | Problem]"
@@ -88,7 +88,7 @@ class Given:
         return Given(distinct, np.array(numbers, dtype=np.int64)), tuple(method for _, method in pairs)
 
 
-def asked(
+def ask(
     systems: Systems,
     starts: Starts | Drawn | None,
     method: Methods | None,
@@ -106,9 +106,9 @@ def asked(
     given = Given.of(systems)
     first = given.systems[0]
     _require_alike_states(given.systems)
-    own = None if method is None or isinstance(method, Method) else _checked_methods(method, members)
+    own = None if method is None or isinstance(method, Method) else _check_methods(method, members)
     asked_for = len(own) if own and given.kinds is None and isinstance(starts, State) else members
-    fields, times = stacked(first, _starts(given, starts, asked_for, seed))
+    fields, times = stack(first, _starts(given, starts, asked_for, seed))
     count = len(times)
     if given.kinds is not None and len(given.kinds) != count:
         raise InputError(
@@ -139,7 +139,7 @@ def asked(
     if is_repeated(times, *fields.values()) and not (job.kinds or job.own_dt or tempering):
         require_noise(plans[0].pairing, count, where="ensemble.members", starts="starts")
     shared = Kinds.of(job.pairs)
-    z = _packed(shared, kinds, fields, times)
+    z = _pack(shared, kinds, fields, times)
     if tempering is not None:
         _check_tempering(tempering, job, members=count)
         kinds = np.arange(count) % len(tempering)
@@ -174,7 +174,7 @@ def _plans(
     return plans, made
 
 
-def _checked_methods(given: Sequence[Method], members: int | None) -> Sequence[Method]:
+def _check_methods(given: Sequence[Method], members: int | None) -> Sequence[Method]:
     """A method for each member."""
     if not isinstance(given, Sequence) or isinstance(given, str) or not len(given):
         raise InputError(
@@ -217,7 +217,7 @@ def check_names(plan: Plan, steps: int, keep: Keep, reduce: Mapping[str, Reducti
 
 def check_axes(job: Job, grid: Grid) -> None:
     """No axis of a sweep has the name of a variable or dimension that comes out."""
-    made = {name for column in reduced_columns(job) for name in (column.name, *column.dims)}
+    made = {name for column in reduce_columns(job) for name in (column.name, *column.dims)}
     for name in grid.axes.keys() & (names_that_come_out(job) | made):
         raise InputError(f"the axis {name} has the name of what comes out", where="sweep.grid", do="call it otherwise")
 
@@ -227,7 +227,7 @@ def _check_reductions(job: Job) -> None:
         return
     job.reductions.kernel(job.system)
     taken = names_that_come_out(job)
-    for column in reduced_columns(job):
+    for column in reduce_columns(job):
         for name in {column.name, *column.dims} & taken:
             raise InputError(
                 f"the reduction {name} has the name of what comes out anyway", where="ensemble.reduce", do="call it otherwise"
@@ -261,12 +261,12 @@ def _starts(given: Given, starts: Starts | Drawn | None, members: int | None, se
             )
         begins = [one.start for one in given.distinct if isinstance(one, Problem)]
         if given.kinds is None:
-            return _repeated(begins[0], 1 if members is None else _members(given, members))
+            return _repeat(begins[0], 1 if members is None else _members(given, members))
         starts = [begins[k] for k in given.kinds]
     elif isinstance(starts, State) and (members is not None or given.kinds is not None):
         one = starts
         if _is_one(one, given.systems[0]):
-            starts = _repeated(one, _members(given, members))
+            starts = _repeat(one, _members(given, members))
     if members is not None and isinstance(starts, Sequence) and len(starts) != members:
         raise InputError(
             f"members = {members}, but {len(starts)} starts", where="ensemble.members", do="leave members out"
@@ -274,7 +274,7 @@ def _starts(given: Given, starts: Starts | Drawn | None, members: int | None, se
     return starts
 
 
-def _repeated(start: State, members: int) -> dict[str, Array]:
+def _repeat(start: State, members: int) -> dict[str, Array]:
     """One start for all members: its numbers stand there once."""
     fields = {**start.fields, "time": np.asarray(start.time, dtype=float)}
     return {name: np.broadcast_to(array, (members, *np.shape(array))) for name, array in fields.items()}
@@ -313,7 +313,7 @@ def _require_times(times: Array, dt: Array, steps: int, *, keep: Keep) -> None:
             )  # fmt: skip
 
 
-def _packed(shared: Kinds, kinds: Integers, fields: Mapping[str, Array], times: Array) -> Array:
+def _pack(shared: Kinds, kinds: Integers, fields: Mapping[str, Array], times: Array) -> Array:
     """What members start from (m, n): those of one kind at once."""
     view, members = shared.pairings[0].view, len(times)
     if not kinds.any():

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NAMED = 8  # members that a line names
 
 
-def measured_in(
+def measure_in(
     sums: Array, worst: Array, edges: Integers, interval: float, invariants: Sequence[Invariant]
 ) -> tuple[Array, Array, Array]:
     """Drifts, their errors and the sizes of the largest jumps (m, k), from the block sums (m, blocks, k) of samples so far apart

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Array
-from ...engine.folding import compiled_conclude_members
+from ...engine.folding import compile_conclude_members
 from ...kernels.views import OK
 from ..auditing import FEWEST_SAMPLES
-from .auditing import measured_in
+from .auditing import measure_in
 from .job import Job
 
 MEASURED = 8  # arrays of a batch that have a number for each of the invariants
@@ -68,7 +68,7 @@ class Batch:
         dt : (members,) their steps
         """
         self.fit_drifts(job, dt, lambda: sums)
-        compiled_conclude_members()(
+        compile_conclude_members()(
             job.rows, job.system.public_width, self.start, self.status, self.worst, self.scale, sums, looks,
             self.seen, self.lasting, self.usual,
         )  # fmt: skip
@@ -82,7 +82,7 @@ class Batch:
             sums = block_sums()
             for step in np.unique(dt) if job.own_dt else dt[:1]:
                 some = dt == step if job.own_dt else slice(None)
-                self.drift[some], self.drift_error[some], self.jump[some] = measured_in(
+                self.drift[some], self.drift_error[some], self.jump[some] = measure_in(
                     sums[some], self.worst[some], job.edges, job.every * float(step), job.system.invariants
                 )
         if (failed := self.status != OK).any():

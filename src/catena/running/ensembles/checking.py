@@ -13,20 +13,20 @@ from ...engine.block import Members
 from ...errors import StoreError
 from ...kernels.views import OK
 from ...store import Checkpoint, Store, read_given, read_layout
-from ...store.checking import shown, table, whole
+from ...store.checking import show, table, whole
 from ..plan import positive_integer, positive_number
 from ..simulation import FAILURES
 from ..trust import (
+    blame_description,
     check_arrays,
     check_attributes,
     check_described,
     check_streams,
-    described_in,
     require_finite,
     require_usable,
     whole_description,
 )
-from .job import Job, Keep, job_from, varied_in
+from .job import Job, Keep, find_varied, job_from
 from .kinds import Kinds
 from .recording import STARTS
 from .results import older_streams_of, streams_of
@@ -35,7 +35,7 @@ from .results import older_streams_of, streams_of
 def job_of(path: str | Path) -> tuple[Job, int, str]:
     """The job of a stored ensemble, its number of members and its device; StoreError if catena cannot have written that."""
     layout = read_layout(Path(path))
-    with described_in(path, "spec.json"):
+    with blame_description(path, "spec.json"):
         spec = table(layout.spec, "spec", needs=("ensemble", "members", "device"))
         given = {name: array for name, array in read_given(Path(path), layout).items() if name not in STARTS}
         content = whole_description(spec["ensemble"], given, "ensemble", needs=("system", "method", "run"))
@@ -49,7 +49,7 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
             ("device", spec["device"], ("cpu", "cuda")),
         ):
             if value not in known:
-                raise ValueError(f"{name} = {shown(value)} is not one of {', '.join(known)}")
+                raise ValueError(f"{name} = {show(value)} is not one of {', '.join(known)}")
         members = whole(spec["members"], "members", least=1)
         for name, kind in {
             "varied": dict,
@@ -59,10 +59,10 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
             "tempering": dict,
         }.items():
             if not isinstance(content.get(name, kind()), kind):
-                raise ValueError(f"{name} = {shown(content[name])}")
-        for described in varied_in(content).descriptions() if "varied" in content else ():
+                raise ValueError(f"{name} = {show(content[name])}")
+        for described in find_varied(content).descriptions() if "varied" in content else ():
             check_described({**content, "system": described}, layout.streams)
-        for described in varied_in(content, "method").descriptions() if "varied_methods" in content else ():
+        for described in find_varied(content, "method").descriptions() if "varied_methods" in content else ():
             check_described({**content, "method": described}, layout.streams)
         job = job_from(content)
         if job.kind_methods and len(job.kind_methods) != len(job.kinds):
@@ -81,7 +81,7 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
 
 def check_members(path: str | Path, members: int, checkpoint: Checkpoint) -> None:
     """StoreError unless a checkpoint can be one of an ensemble of so many members."""
-    with described_in(path, "the checkpoint"):
+    with blame_description(path, "the checkpoint"):
         made = checkpoint.rows["members"]
         if checkpoint.step != made or made > members or checkpoint.finished != (made == members):
             raise ValueError(
@@ -93,7 +93,7 @@ def members_of(path: str | Path, store: Store, job: Job, count: int) -> Members:
     """All members of a stored ensemble."""
     given = store.given()
     numbers = {name: given[name] for name in STARTS if name in given and name != "kinds"}
-    with described_in(path, "given"):
+    with blame_description(path, "given"):
         view = job.pairing.view
         width = view.dimension if numbers["z"].shape[1:] == (view.dimension,) else view.start_size
         shapes = {"z": (count, width), "times": (count,)}
@@ -104,14 +104,14 @@ def members_of(path: str | Path, store: Store, job: Job, count: int) -> Members:
             raise ValueError("times differ between members whose samples are kept")
         if job.own_dt and not (numbers["dt"] > 0).all():
             raise ValueError("a step is not above zero")
-        kinds = _checked_kinds(given.get("kinds"), job, count)
+        kinds = _check_kinds(given.get("kinds"), job, count)
         if job.tempering is not None:
             kinds = np.arange(count) % job.unit
         shared = Kinds.of(job.pairs)
     return shared.members(numbers["z"], numbers["times"], kinds=kinds, dt=numbers.get("dt", job.dt))
 
 
-def _checked_kinds(kinds: np.ndarray | None, job: Job, count: int) -> NDArray[np.int64] | None:
+def _check_kinds(kinds: np.ndarray | None, job: Job, count: int) -> NDArray[np.int64] | None:
     """Which system each member has; ValueError for one that there is not."""
     if (kinds is None) != (not job.kinds):
         raise ValueError(f"kinds are {'missing' if kinds is None else 'given, but there is one system'}")
@@ -122,7 +122,7 @@ def _checked_kinds(kinds: np.ndarray | None, job: Job, count: int) -> NDArray[np
     return kinds
 
 
-def checked_column(path: str | Path, job: Job, name: str, values: Array) -> Array:
+def check_column(path: str | Path, job: Job, name: str, values: Array) -> Array:
     """A column of a store; StoreError if a member ended in a way that there is not, or after steps that nobody makes."""
     if name == "status":
         odd = ~np.isin(values, [OK, *FAILURES])

@@ -71,13 +71,13 @@ class Pacing:
 
 def follow_there(job: bytes, members: Members) -> tuple[Batch, float]:
     """The task: what `follow` makes of members, and its seconds."""
-    known, began = _unpacked(job), time.perf_counter()
+    known, began = _unpack(job), time.perf_counter()
     batch = follow(known, members)
     return batch, time.perf_counter() - began
 
 
 @lru_cache(4)
-def _unpacked(job: bytes) -> Job:
+def _unpack(job: bytes) -> Job:
     """The job, made once in each process: all its tasks use one program."""
     made: Job = pickle.loads(job)
     return made
@@ -171,12 +171,12 @@ def _result(
             batch, _ = one.result()
         except KilledWorker:
             log_message(f"member {members.numbers[k]}: every worker that followed it died")
-            batch = lost(job)
+            batch = lose(job)
         whole.take(batch, k)
     return whole, 0.0
 
 
-def lost(job: Job) -> Batch:
+def lose(job: Job) -> Batch:
     """A member of which nothing is known but that whoever follows it dies."""
     batch = Batch.empty(job, job.unit)
     for array in vars(batch).values():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Array
 from ...engine.block import MemberBlock, Members
-from ...engine.folding import compiled_fold, compiled_fold_accounts, compiled_fold_members
+from ...engine.folding import compile_fold, compile_fold_accounts, compile_fold_members
 from ...engine.pace import Pace
 from ...kernels.views import NOT_FINITE, OK
 from .batch import Batch
@@ -88,7 +88,7 @@ def _follow_block(following: Following, part: slice, pace: Pace) -> None:
     status[~np.isfinite(start).all(axis=1)] = NOT_FINITE
     batch.samples[part, :1, : start.shape[1]] = start[:, None]
     following.reduce(part, start[:, None], 0)
-    fold, edges, settled = compiled_fold_members(), job.edges.astype(float), job.settled.astype(float)
+    fold, edges, settled = compile_fold_members(), job.edges.astype(float), job.settled.astype(float)
     step = 0
     while step < job.steps and (status == OK).any() and not job.stop.is_set():
         began, count, number = time.perf_counter(), pace.after(step, *job.limits(step)), 1 + step // job.every
@@ -120,7 +120,7 @@ def _fail_together(status: NDArray[np.int64], unit: int) -> None:
 
 def _follow_alone(following: Following, k: int) -> None:
     """A member as a single run goes, up to the step that it cannot make."""
-    job, batch, fold, fold_accounts = following.job, following.batch, compiled_fold(), compiled_fold_accounts()
+    job, batch, fold, fold_accounts = following.job, following.batch, compile_fold(), compile_fold_accounts()
     settled, edges, public = job.settled.astype(float), job.edges.astype(float), job.system.public_width
     driver = following.members.driver(job.program, k, every=job.every)
     pace = Pace(FIRST_CHUNK, every=job.every, most=Pace.most_for(job.program.width, job.every))

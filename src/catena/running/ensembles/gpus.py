@@ -18,7 +18,7 @@ from ...kernels.views import OK
 from .batch import Batch
 from .following import FIRST_CHUNK
 from .job import Job
-from .members import Batches, Show, awaited
+from .members import Batches, Show, await_result
 
 # as long as the chunk of a processor a launch is to last: before each all states are copied, after it all members are looked at
 LAUNCH_TIMES = 5.0
@@ -38,11 +38,11 @@ def on_gpus(job: Job, members: Members, show: Show | None = None) -> Batches:
         waiting: deque[Future[Batch]] = deque()
         for number, first in enumerate(range(0, len(members), size)):
             if len(waiting) == len(gpus):
-                yield awaited(waiting.popleft(), show)
+                yield await_result(waiting.popleft(), show)
             part = members.part(slice(first, first + size))
             waiting.append(threads[number % len(gpus)].submit(follow_there, job, program, part))
         while waiting:
-            yield awaited(waiting.popleft(), show)
+            yield await_result(waiting.popleft(), show)
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from ...engine import bounds, lanes
 from ...engine.arrays import Arrays
 from ...engine.block import MemberBlock, Members
 from ...engine.build import Program, build
-from ...engine.folding import settled_edges
+from ...engine.folding import settle_edges
 from ...engine.reducing import Reducer
-from ...methods.base import Method, stored_method
+from ...methods.base import Method, find_stored_method
 from ...methods.heat.langevin import InBath
 from ...store.long_arrays import set_apart
 from ...systems.base import Array, System, system_from
@@ -92,7 +92,7 @@ class Job(Stepping):
         """These members before their first step. Where every subscript is checked, there are no lanes."""
         if self.layout == "members" or bounds.are_wanted():
             return MemberBlock(self.program, members, every=self.every, scale=scale)
-        lane_program = self._lane_program(lanes.varied_in(self.program, members))
+        lane_program = self._lane_program(lanes.find_varied(self.program, members))
         return lanes.LaneBlock(lane_program, self.program, members, every=self.every, scale=scale)
 
     def _lane_program(self, varied: frozenset[str]) -> lanes.LaneProgram:
@@ -158,7 +158,7 @@ class Job(Stepping):
     @property
     def settled(self) -> NDArray[np.int64]:
         """Numbers of the samples between which what the method adds up is averaged: after a fifth, both halves of the rest."""
-        return settled_edges(self.rows)
+        return settle_edges(self.rows)
 
     def describe(self, *, apart: dict[str, Array] | None = None) -> dict[str, Json]:
         """The job as JSON, from which `job_from` makes it again; `apart` as for a `Plan`."""
@@ -209,9 +209,9 @@ def in_units(members: int, unit: int) -> int:
 def job_from(described: Mapping[str, Any]) -> Job:
     """The job that `Job.describe` wrote down."""
     run = described["run"]
-    system, method = system_from(described["system"]), stored_method(described["method"])
-    kinds = varied_in(described).systems() if "varied" in described else ()
-    methods = varied_in(described, "method").methods() if "varied_methods" in described else ()
+    system, method = system_from(described["system"]), find_stored_method(described["method"])
+    kinds = find_varied(described).systems() if "varied" in described else ()
+    methods = find_varied(described, "method").methods() if "varied_methods" in described else ()
     reductions = Reductions.made_from(described.get("reduce", ()))
     own_dt = bool(run.get("own_dt", False))
     grid = grid_from(**described["sweep"]) if "sweep" in described else None
@@ -221,7 +221,7 @@ def job_from(described: Mapping[str, Any]) -> Job:
     )  # fmt: skip
 
 
-def varied_in(described: Mapping[str, Any], what: Literal["system", "method"] = "system") -> Varied:
+def find_varied(described: Mapping[str, Any], what: Literal["system", "method"] = "system") -> Varied:
     """The systems, or the methods, that differ from the one described."""
     name = "varied" if what == "system" else "varied_methods"
     varied = described[name]

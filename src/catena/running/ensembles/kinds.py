@@ -14,7 +14,7 @@ from ...engine.build import program_parts
 from ...engine.pairing import Pairing
 from ...errors import InputError
 from ...kernels.marks import Numbers
-from ...methods.base import Method, stored_method
+from ...methods.base import Method, find_stored_method
 from ...systems.base import System, system_from
 from ...text.plain import Json
 
@@ -122,12 +122,12 @@ class Varied:
         """That of each system."""
         for row in self.numbers.tolist():
             numbers = dict(zip(self.places, row, strict=True))
-            yield {name: _placed(value, numbers, name) for name, value in self.base.items()}
+            yield {name: _place(value, numbers, name) for name, value in self.base.items()}
 
     def overview(self) -> dict[str, Json]:
         """What they have in common, and in the places where they differ from what to what: "1 to 4"."""
         ranges = {place: between(row) for place, row in zip(self.places, self.numbers.T, strict=True)}
-        return {name: _placed(value, ranges, name) for name, value in self.base.items()}
+        return {name: _place(value, ranges, name) for name, value in self.base.items()}
 
     def systems(self) -> tuple[System, ...]:
         """All of them again."""
@@ -135,7 +135,7 @@ class Varied:
 
     def methods(self) -> tuple[Method, ...]:
         """The same, of methods."""
-        return tuple(map(stored_method, self.descriptions()))
+        return tuple(map(find_stored_method, self.descriptions()))
 
 
 def between(numbers: Array) -> str:
@@ -168,12 +168,12 @@ def _compare(values: Sequence[object], place: str, found: dict[str, list[float]]
         found[place] = list(map(float, numbers))
 
 
-def _placed(described: Json, numbers: Mapping[str, float] | Mapping[str, str], place: str) -> Json:
+def _place(described: Json, numbers: Mapping[str, float] | Mapping[str, str], place: str) -> Json:
     """A description with other numbers in some places; a whole number stays one."""
     if isinstance(described, Mapping):
-        return {name: _placed(value, numbers, f"{place}.{name}") for name, value in described.items()}
+        return {name: _place(value, numbers, f"{place}.{name}") for name, value in described.items()}
     if isinstance(described, ROWS):
-        return [_placed(value, numbers, f"{place}[{number}]") for number, value in enumerate(described)]
+        return [_place(value, numbers, f"{place}[{number}]") for number, value in enumerate(described)]
     if place not in numbers:
         return described
     number = numbers[place]

@@ -85,11 +85,11 @@ def on_executor(
     with _threads_of(job, workers) as executor:
         for part in _parts(len(members), workers, largest, unit=job.together):
             if len(waiting) == most:
-                yield awaited(waiting.popleft(), show)
+                yield await_result(waiting.popleft(), show)
             into = () if whole is None else (whole.part(part),)
             waiting.append(executor.submit(follow, job, members.part(part), *into))
         while waiting:
-            yield awaited(waiting.popleft(), show)
+            yield await_result(waiting.popleft(), show)
     if show is not None:
         show()
 
@@ -104,7 +104,7 @@ def _parts(members: int, workers: int, largest: int, *, unit: int = 1) -> Iterat
         first = part.stop
 
 
-def awaited(future: Future[Batch], show: Show | None) -> Batch:
+def await_result(future: Future[Batch], show: Show | None) -> Batch:
     """The result of a task; meanwhile it is shown how far all of them are."""
     while show is not None:
         show()

@@ -18,7 +18,7 @@ from ...store import Store
 from ..origin import Origin, head_of
 from ..plan import Plan
 from ..recording import commit_rows, store_attributes
-from .auditing import measured_in
+from .auditing import measure_in
 from .batch import Batch, bytes_each
 from .job import Job, in_units
 from .results import columns_of, sample_times, streams_of
@@ -59,7 +59,7 @@ def create_store(path: str | Path, job: Job, plan: Plan, members: Members, *, wo
 
 def origin_here(job: Job, *, on_gpu: bool, step: int = 0) -> Origin:
     """What computes members here, after so many of them: with the loop what the audit keeps, which is stored, too."""
-    formulas = (measured_in,)
+    formulas = (measure_in,)
     if not on_gpu:
         kernels = (fold, *((fold_accounts,) if job.pairing.stepper.account_width else ()))
         kernels += (job.reductions.kernel(job.system),) if job.reductions.named else ()

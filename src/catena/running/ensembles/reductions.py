@@ -248,7 +248,7 @@ class Reductions:
         place = 0
         for name, one in self.named.items():
             width = len(one.first())
-            found |= _named(name, one, kept[:, place : place + width])
+            found |= _name(name, one, kept[:, place : place + width])
             place += width
         return found
 
@@ -279,7 +279,7 @@ class Reductions:
         return cls({str(one["name"]): reduction_from(rest) for one, rest in zip(described, without, strict=True)})
 
 
-def _named(name: str, one: Reduction, kept: Array) -> dict[str, Array]:
+def _name(name: str, one: Reduction, kept: Array) -> dict[str, Array]:
     """What comes out of one of them, by name."""
     return {name + behind: values for behind, values in one.columns(kept).items()}
 
@@ -293,7 +293,7 @@ def _require_different_names(reductions: Mapping[str, Reduction]) -> None:
     """One named `a` may make `a_low`, which may be the name of another, or of its bins."""
     made_by: dict[str, str] = {}
     for name, one in reductions.items():
-        made = _named(name, one, np.array([one.first()]))
+        made = _name(name, one, np.array([one.first()]))
         for made_name in [*made, *(dim for column, values in made.items() for dim in dims_of(column, values))]:
             if made_name in made_by:
                 raise InputError(

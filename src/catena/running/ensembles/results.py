@@ -25,7 +25,7 @@ from ...systems.maxwell import MOMENTA
 from ..auditing import Canonical, Series, Sizes, judge_members
 from ..origin import Origin, changes, origins_in
 from ..runs import read_begun_store
-from ..simulation import explained
+from ..simulation import explain
 from ..thermal import is_lawful, laws_of_members, momenta_of_members, of_ladders, why_no_law
 from .auditing import EnsembleAudit, assess_members
 from .batch import Batch
@@ -57,7 +57,7 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
     columns.append(Column("status", attributes={"long_name": "0, or the code of the failure"}))
     columns.append(Column("steps", attributes={"long_name": "steps made"}))
     columns += [Column(name, attributes={"long_name": about}) for name, about in _differing(job).items()]
-    columns += reduced_columns(job)
+    columns += reduce_columns(job)
     for f in job.system.invariants:
         for what, about in (
             ("worst", "largest deviation in the samples"), ("seen", "largest deviation in the samples or between them"),
@@ -89,7 +89,7 @@ def _differing(job: Job) -> dict[str, str]:
     return found | ({"dt": "step"} if job.own_dt else {})
 
 
-def reduced_columns(job: Job) -> list[Column]:
+def reduce_columns(job: Job) -> list[Column]:
     """What the reductions make."""
     made = job.reductions.columns(job.reductions.first()[None])
     return [Column(name, values.shape[1:], dims_of(name, values), {"long_name": name}) for name, values in made.items()]
@@ -208,7 +208,7 @@ class Ensemble:
             raise InputError(
                 "nothing was reduced", where="Ensemble.reduced", do='run it with reduce={"name": ct.Mean("q1")}, for example'
             )  # fmt: skip
-        return self._dataset({column.name: column.name for column in reduced_columns(self._job)})
+        return self._dataset({column.name: column.name for column in reduce_columns(self._job)})
 
     @cached_property
     def study(self) -> xarray.Dataset:
@@ -232,7 +232,7 @@ class Ensemble:
             Failure(
                 int(i),
                 StepFailure(
-                    explained(int(status[i]), self.method, float(dt[i])),
+                    explain(int(status[i]), self.method, float(dt[i])),
                     step=int(made[i]) + 1, time=float(started[i] + made[i] * dt[i]),
                     do=self.method.advice(), where=self.name_of(int(i)),
                 ),
@@ -279,8 +279,8 @@ class Ensemble:
         rows = []
         for invariant in judged:
             name, shape = invariant.name, (len(sound), invariant.width)
-            of = {what: self._measured(name, what)[sound].reshape(shape) for what in MEASURED}
-            scale, usual = (self._measured(name, what)[sound] for what in ("scale", "usual"))
+            of = {what: self._read_measured(name, what)[sound].reshape(shape) for what in MEASURED}
+            scale, usual = (self._read_measured(name, what)[sound] for what in ("scale", "usual"))
             rows.append(
                 assess_members(
                     name, sound, of["worst"], of["drift"], of["drift_error"], of["jump"],
@@ -295,7 +295,7 @@ class Ensemble:
         doubt = self._doubt(sound)
         canonical = self._canonical(sound)
         return EnsembleAudit(
-            tuple(rows), len(self), len(self) - len(sound), self._damaged(),
+            tuple(rows), len(self), len(self) - len(sound), self._find_damaged(),
             (*self.changes, *(remark for remark in (lawless, doubt) if remark)), canonical.doubted if doubt else canonical,
         )  # fmt: skip
 
@@ -334,7 +334,7 @@ class Ensemble:
         halves = {f.name: self._column(f"{f.name}_halves")[sound] for f in accounts}
         return momenta_of_members(self._job.pairing, halves, np.diff(self._job.settled)[1:])
 
-    def _measured(self, invariant: str, what: str) -> Array:
+    def _read_measured(self, invariant: str, what: str) -> Array:
         """A column of an invariant; of an older store that lacks it what is nearest: samples only, largest terms, or unknown."""
         try:
             return self._column(f"{invariant}_{what}")
@@ -342,7 +342,7 @@ class Ensemble:
             nearest = self._column(f"{invariant}_{OLDER[what]}")
             return np.full(nearest.shape, np.nan) if what == "lasting" else nearest
 
-    def _damaged(self) -> tuple[int, ...]:
+    def _find_damaged(self) -> tuple[int, ...]:
         """The members that were whole at the start and are not at the end; none are known if the states were not kept."""
         if self.keep == "nothing":
             return ()
@@ -465,9 +465,9 @@ class StoredEnsemble(Ensemble):
         return open_arrays(self.path)
 
     def _column(self, name: str) -> Array:
-        from .checking import checked_column
+        from .checking import check_column
 
-        return checked_column(self.path, self._job, name, self._all[name].values)
+        return check_column(self.path, self._job, name, self._all[name].values)
 
     def _dataset(self, names: Mapping[str, str]) -> xarray.Dataset:
         return self._all[list(names)].rename(names)

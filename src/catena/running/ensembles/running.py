@@ -17,7 +17,7 @@ from ...errors import InputError, Interrupted, unknown_word
 from ...store import Store, require_place
 from ...systems.base import State, System
 from ..origin import Origin, going_on, origins_in
-from .asking import Asked, Drawn, Methods, Systems, asked, check_axes
+from .asking import Asked, Drawn, Methods, Systems, ask, check_axes
 from .batch import Batch
 from .checking import check_members, job_of, members_of
 from .cluster import Client
@@ -89,7 +89,7 @@ def ensemble(
     """
     how = How(device, threads, client, out, progress, layout)
     how.check(keep=keep, tempering=tempering)
-    wanted = asked(
+    wanted = ask(
         systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=members, seed=seed, reduce=reduce,
         tempering=tempering,
     )  # fmt: skip
@@ -111,7 +111,7 @@ def follow_grid(
 ) -> Ensemble:
     """A system and a start at each point of a grid; the rest as for `ensemble`."""
     how.check(keep=keep)
-    wanted = asked(
+    wanted = ask(
         systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=None, seed=None, reduce=reduce
     )  # fmt: skip
     job = replace(wanted.job, grid=grid)
@@ -166,10 +166,10 @@ def _follow(wanted: Asked, how: How) -> Ensemble:
     workers = None if how.device == "cuda" else workers_for(job, how.threads)
     if how.out is not None:
         store = create_store(how.out, job, wanted.plan, members, workers=workers)
-        return _stored(store, how.out, job, members, workers, how.client, how.progress)
+        return _fill_store(store, how.out, job, members, workers, how.client, how.progress)
     whole = Batch.empty(job, len(members)) if workers is not None else None
-    with _followed(job, members, workers, how.client, how.progress, whole=whole) as batches:
-        return Ensemble.of(job, members, _gathered(job, len(members), batches, whole))
+    with _follow_members(job, members, workers, how.client, how.progress, whole=whole) as batches:
+        return Ensemble.of(job, members, _gather(job, len(members), batches, whole))
 
 
 def resume_ensemble(
@@ -208,10 +208,10 @@ def resume_ensemble(
     except BaseException:
         store.close()
         raise
-    return _stored(store, path, job, followed, workers, client, progress, origins)
+    return _fill_store(store, path, job, followed, workers, client, progress, origins)
 
 
-def _stored(
+def _fill_store(
     store: Store,
     path: str | Path,
     job: Job,
@@ -225,7 +225,7 @@ def _stored(
     done = store.rows("members")
     try:
         commit = store.rows_per_commit
-        with store, _followed(job, members, workers, client, progress, done=done, commit=commit) as batches:
+        with store, _follow_members(job, members, workers, client, progress, done=done, commit=commit) as batches:
             record(store, job, members, batches, origins)
     except KeyboardInterrupt:
         store.require_in_place()
@@ -238,7 +238,7 @@ def _stored(
 
 
 @contextmanager
-def _followed(
+def _follow_members(
     job: Job,
     members: Members,
     workers: int | None,
@@ -268,7 +268,7 @@ def _followed(
             yield batches
 
 
-def _gathered(job: Job, members: int, batches: Batches, whole: Batch | None) -> Batch:
+def _gather(job: Job, members: int, batches: Batches, whole: Batch | None) -> Batch:
     """All batches as one; those that are parts of the whole are in their places already."""
     first = 0
     for batch in batches:

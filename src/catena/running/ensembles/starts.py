@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Starts: TypeAlias = "Sequence[State] | State | Mapping[str, ArrayLike] | xarray.Dataset"
 
 
-def stacked(system: System, starts: Starts) -> tuple[dict[str, Array], Array]:
+def stack(system: System, starts: Starts) -> tuple[dict[str, Array], Array]:
     """The fields of all starts, leading axis member, and their times, every mistake explained."""
     given, times = _read(starts, [f.name for f in system.fields])
     try:

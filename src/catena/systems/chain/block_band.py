@@ -25,7 +25,7 @@ class Band:
         self.diagonal = np.einsum("nii->ni", diagonal).ravel()
         self._places = _folded_places(len(diagonal)) if len(right) == len(diagonal) else None
         if self._places is not None:
-            diagonal, right = folded(diagonal, right)
+            diagonal, right = fold(diagonal, right)
         self._lower = _lower_band(diagonal, right)
 
     def factor(self, shift: float | Array = 0.0) -> Factor | None:
@@ -68,7 +68,7 @@ def _lower_band(diagonal: Array, right: Array) -> Array:
     return band.reshape(2 * b, b * n)
 
 
-def folded(diagonal: Array, right: Array) -> tuple[Array, Array]:
+def fold(diagonal: Array, right: Array) -> tuple[Array, Array]:
     """A ring as an open chain of pairs of bodies; beside the middle one of an odd number stands nothing, a unit matrix."""
     n = len(diagonal)
     m = (n + 1) // 2
@@ -105,7 +105,7 @@ def product(diagonal: Array, right: Array, v: Array) -> Array:
     return w
 
 
-def assembled(diagonal: Array, right: Array) -> Array:
+def assemble(diagonal: Array, right: Array) -> Array:
     """The dense matrix of these blocks."""
     n = len(diagonal)
     matrix = np.zeros((n, 6, n, 6))
@@ -160,7 +160,7 @@ def extreme_vector(diagonal: Array, right: Array, eigenvalue: float) -> Array:
 def negative_eigenvalues(diagonal: Array, right: Array) -> int:
     """How many there are [haynsworth1968]: those of the blocks that are left when one block after the other is eliminated."""
     if len(right) == len(diagonal):
-        diagonal, right = folded(diagonal, right)
+        diagonal, right = fold(diagonal, right)
     count = 0
     left = diagonal[0]
     for j in range(len(diagonal)):

@@ -25,13 +25,13 @@ from ..base import Array, Field, Invariant, Samples, State, System, register
 from ..body import Body
 from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, fields_of, pairs_of
 from ..numbers import finite_number
-from ..particles.acting import ActingParticles, GivenPairs, checked_hops
+from ..particles.acting import ActingParticles, GivenPairs, check_hops
 from ..phase_space import PhaseSpace
 from ..potentials.link_potentials import Potential
-from ..potentials.pairwise import checked
+from ..potentials.pairwise import check
 from ..sampled import GivenInTime, Sampled, components, depends_on_time
 from ..scene import Scene
-from ..states import checked_state, naming_arguments
+from ..states import as_state, naming_arguments
 from . import checking
 from . import laws as chain_laws
 from . import ring_start as chain_ring
@@ -116,7 +116,7 @@ class Chain(System):
         exclude: int = 1,
     ) -> None:
         self.bodies = bodies_from(bodies, least=2, where="Chain.bodies")
-        self.closed = checking.checked_ring(closed, len(self.bodies), [left is not CLAMPED, right is not FREE])
+        self.closed = checking.check_ring(closed, len(self.bodies), [left is not CLAMPED, right is not FREE])
         if self.closed:
             left = right = FREE
         self.left, self.right = end_from(left, "Chain.left"), end_from(right, "Chain.right")
@@ -125,13 +125,13 @@ class Chain(System):
         in_time = any(map(depends_on_time, self._given_gravity))  # then it is one of the drives
         self.gravity = np.zeros(3) if in_time else np.array(self._given_gravity, dtype=float)
         self.interactions = Interactions(self.bodies, potential, closed=self.closed)
-        self.exclude = checked_hops(exclude, "Chain.exclude")
+        self.exclude = check_hops(exclude, "Chain.exclude")
         near = near_bodies(len(self.bodies), self.exclude, closed=self.closed) if pairs is not None else ()
         self.acting = ActingParticles(self.bodies if pairs is not None else (), pairs, near, "Chain.pairs")
         if form not in get_args(Form):
             raise InputError(f"form = {form!r}", where="Chain.form", do=f"choose one of {', '.join(get_args(Form))}")
         self.form = form
-        self.J0 = checked(J0, "Chain.J0", above=0.0)
+        self.J0 = check(J0, "Chain.J0", above=0.0)
         self.drives = Drives(self, self._given_gravity)
         checking.check_form(self)
         checking.refuse_moving_pairs(self)
@@ -278,14 +278,14 @@ class Chain(System):
         """
         from ...analysis.linking import director_from, linking_number
 
-        state = checked_state(self, state, "linking_number.state")
+        state = as_state(self, state, "linking_number.state")
         return linking_number(self, state.position, state.orientation, director_from(director))
 
     def twist(self, state: State, director: ArrayLike = DIRECTOR) -> float:
         """Turns of a director about the polygon of the centres of mass; positive: right-handed. Of open chains, too."""
         from ...analysis.linking import director_from, twist
 
-        state = checked_state(self, state, "twist.state")
+        state = as_state(self, state, "twist.state")
         return twist(self, state.position, state.orientation, director_from(director))
 
     def writhe(self, state: State) -> float:
@@ -295,7 +295,7 @@ class Chain(System):
         """
         from ...analysis.linking import writhe
 
-        return writhe(self, checked_state(self, state, "writhe.state").position)
+        return writhe(self, as_state(self, state, "writhe.state").position)
 
     def resting_state(self) -> State | None:
         """Where the chain is known to rest without load; None: it has to be looked for."""
@@ -309,7 +309,7 @@ class Chain(System):
 
     def undefined_at(self, state: State) -> str:
         """The first link without an energy."""
-        return chain_start.undefined_link(self, state)
+        return chain_start.find_undefined_link(self, state)
 
     def angular_speed(self, state: State) -> float:
         """|omega| of the fastest body."""
@@ -325,28 +325,28 @@ class Chain(System):
 
     def particles(self, state: State) -> list[Array]:
         """Positions in space of the particles of each body."""
-        return chain_start.placed_particles(self, checked_state(self, state, "particles.state"))
+        return chain_start.place_particles(self, as_state(self, state, "particles.state"))
 
     def link_lengths(self, state: State) -> Array:
         """Distances of neighbouring centres of mass, (links,): n - 1 of an open chain, n of a ring."""
-        return chain_tearing.link_lengths(self, checked_state(self, state, "link_lengths.state").position)
+        return chain_tearing.link_lengths(self, as_state(self, state, "link_lengths.state").position)
 
     def link_gaps(self, state: State) -> Array:
         """Shortest distance of two particles of neighbouring bodies, (links,); inf where a body has none."""
-        state = checked_state(self, state, "link_gaps.state")
+        state = as_state(self, state, "link_gaps.state")
         return chain_tearing.link_gaps(self, state.position, state.orientation)
 
     def link_energies(self, state: State) -> Array:
         """Energy of the potential of each link, (links,)."""
         from ...analysis.chain_outputs import link_energies
 
-        return link_energies(self, checked_state(self, state, "link_energies.state"))
+        return link_energies(self, as_state(self, state, "link_energies.state"))
 
     def reactions(self, state: State) -> Reactions:
         """Force and torque on the held ends: `.force` and `.torque`, (2, 3) for left and right, in space; 0 where free."""
         from ...analysis.chain_outputs import reactions
 
-        return reactions(self, checked_state(self, state, "reactions.state"))
+        return reactions(self, as_state(self, state, "reactions.state"))
 
     def outputs(self, run: Run) -> ChainOutputs:
         """What a run shows besides its fields, along time, each computed when it is asked for: `link_length`, `link_gap`, `link_energy`,
@@ -364,7 +364,7 @@ class Chain(System):
 
     def damaged(self, states: Mapping[str, Array]) -> NDArray[np.bool_]:
         """Which of many states have a torn link."""
-        torn = chain_tearing.torn_links(self, states["position"], states["orientation"])
+        torn = chain_tearing.find_torn_links(self, states["position"], states["orientation"])
         return np.asarray(torn.any(axis=-1))
 
     def laws(self, temperature: float) -> tuple[Law, ...]:
@@ -414,7 +414,7 @@ class Chain(System):
 
             kind, arguments = self.default_method
             method = method_from({"kind": kind, **arguments})
-        return chain_spectrum.suggested_step(self, method, start, checked(safety, "suggest_dt.safety", above=0.0))
+        return chain_spectrum.suggest_step(self, method, start, check(safety, "suggest_dt.safety", above=0.0))
 
     def equilibrium(
         self, start: State | None = None, load: ArrayLike | None = None, tol: float | None = None

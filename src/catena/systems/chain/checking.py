@@ -65,7 +65,7 @@ def check_form(chain: Chain) -> None:
             )  # fmt: skip
 
 
-def checked_ring(closed: object, bodies: int, given: Sequence[bool]) -> bool:
+def check_ring(closed: object, bodies: int, given: Sequence[bool]) -> bool:
     """Whether a chain is closed; a ring has no ends, `given` or not, and a link for each of three bodies or more."""
     if not isinstance(closed, (bool, np.bool_)):
         raise InputError(f"closed = {closed!r}", where="Chain.closed", do="give True or False")

@@ -20,7 +20,7 @@ from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..one_body import NOT_CANONICAL
 from ..paths import LEAST_JUMP, Jump, first_of, jumps_of, turning_jumps
-from ..sampled import SPLINES, InTime, Sampled, components, depends_on_time, spline_arrays, written_in_time
+from ..sampled import SPLINES, InTime, Sampled, components, depends_on_time, spline_arrays, write_in_time
 from . import drive_kernels as kernels
 from . import forces as chain_forces
 from . import hessian as chain_hessian
@@ -141,7 +141,7 @@ class Drives:
                     continue
                 lines.append(f"    if which == {which}:")
                 outputs = [f"out[{place + WIDTH * order}]" for order in range(3)]
-                lines += [f"        {line}" for line in written_in_time(component, outputs, number)]
+                lines += [f"        {line}" for line in write_in_time(component, outputs, number)]
                 number += isinstance(component, Sampled)
         return Written("drive_values", "\n".join(lines), __name__, SPLINES)
 
@@ -224,7 +224,7 @@ def driven_view(chain: Chain, view: View | None) -> View | None:
     flags = view.flags - ({Flag.BLOCK_JACOBIAN} if 2 * len(drives) >= BLOCK else set())
     return replace(
         view, fills=fills, dimension=view.dimension + 2 * len(drives), flags=flags, withdrawn=view.withdrawn | lost,
-        pack=lambda state: packed(chain, view, state),
+        pack=lambda state: pack_drives(chain, view, state),
         unpack=lambda z, time: prescribed_momenta(chain, view.unpack(z[: view.dimension], time)),
         scratch=lambda: {**view.scratch(), **drives.scratch()}, body_of=lambda variable: body_of(chain, view, variable),
     )  # fmt: skip
@@ -291,7 +291,7 @@ def _field_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Fi
     }  # fmt: skip
 
 
-def packed(chain: Chain, view: View, state: State) -> Array:
+def pack_drives(chain: Chain, view: View, state: State) -> Array:
     """The variables of the chain alone, without momenta of moved bodies, then the time for each clock, and no work."""
     count = len(chain.drives)
     return np.concatenate([view.pack(at_rest(chain, state)), np.full(count, state.time), np.zeros(count)])

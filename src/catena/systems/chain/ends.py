@@ -10,7 +10,7 @@ from ...errors import InputError, unknown_word
 from ...text.plain import Json
 from ..many_bodies import vector
 from ..numbers import number_of_one
-from ..potentials.pairwise import checked
+from ..potentials.pairwise import check
 from ..sampled import GivenInTime, components, depends_on_time, describe_in_time
 
 ORIGIN = (0.0, 0.0, 0.0)
@@ -95,7 +95,7 @@ class Tweezers:
     turns = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked(self.k, "Tweezers.k", least=0.0))
+        object.__setattr__(self, "k", check(self.k, "Tweezers.k", least=0.0))
         object.__setattr__(self, "anchor", components(self.anchor, 3, "Tweezers.anchor"))
         object.__setattr__(self, "at", tuple(vector(self.at, "Tweezers.at").tolist()))
 
@@ -172,7 +172,7 @@ def describe_end(end: End) -> dict[str, Json]:
 
 def end_from(given: object, where: str) -> End:
     """An end, or the one that a case describes."""
-    return _made(given, KINDS, "an end of a chain", where)
+    return _make(given, KINDS, "an end of a chain", where)
 
 
 def loads_from(given: Sequence[GivenLoad], bodies: int) -> tuple[tuple[int, Loading], ...]:
@@ -194,14 +194,14 @@ def loads_from(given: Sequence[GivenLoad], bodies: int) -> tuple[tuple[int, Load
             raise InputError(
                 f"{one!r} is no load", where=where, do='give (body, load), as in (3, ct.Force(("t", 0, 0)))'
             )
-        found.append((number_of_one(body, bodies, f"{where}.body"), _made(what, LOADS, "a load on a body", where)))
+        found.append((number_of_one(body, bodies, f"{where}.body"), _make(what, LOADS, "a load on a body", where)))
     return tuple(found)
 
 
 AnyEnd = TypeVar("AnyEnd", bound=End)
 
 
-def _made(given: object, kinds: Mapping[str, type[AnyEnd]], what: str, where: str) -> AnyEnd:
+def _make(given: object, kinds: Mapping[str, type[AnyEnd]], what: str, where: str) -> AnyEnd:
     for known in kinds.values():
         if isinstance(given, known):
             return given

@@ -16,7 +16,7 @@ from ...kernels.marks import Filling, Kernel, Numbers, Slot, Written
 from ...text.plain import Json
 from ..alike import Alike, alike_from, alike_together, describe_alike
 from ..body import Body
-from ..potentials.in_time import followed
+from ..potentials.in_time import follow
 from ..potentials.link_potentials import Linkwise, MixedPotential, Potential
 from ..potentials.link_set import LinkSet
 from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
@@ -76,7 +76,7 @@ class Interactions:
             made = [known[id(given)] for given in potential]
         else:
             made = [_for_links(_potential(potential, "Chain.potential"), links, "Chain.potential")] * links
-        self.potentials = tuple(_each_once(made, followed))
+        self.potentials = tuple(_each_once(made, follow))
         self._acting = Alike(self.potentials)
         distinct, which = self._acting.distinct, self._acting.which.tolist()
         pairs, bonds = [_pairs_of(given) for given in distinct], [_bond_of(given) for given in distinct]

@@ -30,7 +30,7 @@ from ...geometry.rotations import hat
 from ...kernels import views
 from ..base import Array, State
 from ..potentials.link_set import LinkGroup
-from ..potentials.pairwise import at_once, interpreted
+from ..potentials.pairwise import at_once, interpret
 from . import forces as chain_forces
 from .interactions import SOME_LINKS
 
@@ -122,7 +122,7 @@ class Pairs:
         fills, arrays = chain.interactions.fills(), chain.interactions.arrays
         self.chain = chain
         slots = (views.pair_energy, views.pair_force, views.pair_slope)
-        self._kernels = [(interpreted(fills[slot], np), interpreted(fills[slot])) for slot in slots]
+        self._kernels = [(interpret(fills[slot], np), interpret(fills[slot])) for slot in slots]
         self._uniform = fills[chain_forces.is_uniform] == 1
         self._which, self._types = arrays["which"], arrays["types"]
         self._par = SimpleNamespace(pair=arrays["pair"].tolist())
@@ -197,7 +197,7 @@ class Bond:
 
     def __init__(self, group: LinkGroup) -> None:
         self.group = group
-        self._energy, self._force = ((interpreted(part, np), interpreted(part)) for part in (group.energy, group.force))
+        self._energy, self._force = ((interpret(part, np), interpret(part)) for part in (group.energy, group.force))
         some = group.table[:: max(1, len(group.table) // FEW_ROWS)]
         d = np.array([position for _, position in SOME_LINKS])
         q = rotations.to_matrix(rotations.from_euler([angles for angles, _ in SOME_LINKS]))
@@ -320,7 +320,7 @@ def geometric_blocks(d: Array, q: Array, wrench: Array) -> tuple[Array, Array]:
     return own, beside
 
 
-def assembled_blocks(d: Array, q: Array, stiffness: Array, wrench: Array, *, closed: bool) -> tuple[Array, Array]:
+def assemble_blocks(d: Array, q: Array, stiffness: Array, wrench: Array, *, closed: bool) -> tuple[Array, Array]:
     """B^T K_b B + G of all links, added up: blocks (n, 6, 6) of the bodies, and (links, 6, 6) of body j by the next one."""
     a = transports(d, q)
     own, beside = geometric_blocks(d, q, wrench)

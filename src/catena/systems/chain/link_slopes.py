@@ -62,8 +62,8 @@ def add_link(z, j, a, b, par):
         right = axis if k >= 3 and column >= 6 else ZERO
         dd = add(transposed_times(a, moved), cross(d, transposed_times(a, left)))
         dt = transposed_times(b, spun)
-        force_change = add(times(a, sloped(s, 0, dd, dt)), cross(left, force))
-        torque_change = add(times(b, sloped(s, 3, dd, dt)), cross(right, torque))
+        force_change = add(times(a, slope(s, 0, dd, dt)), cross(left, force))
+        torque_change = add(times(b, slope(s, 3, dd, dt)), cross(right, torque))
         levered = add(torque_change, add(cross(moved, force), cross(between, force_change)))
         of_left = par.slopes[j, 1 if column < 6 else 2]
         of_right = par.slopes[other, 0 if column < 6 else 1]
@@ -83,11 +83,11 @@ def write_slopes(which, d, q, par, s):
         before, after = force_at(which, subtract(d, e), q, par), force_at(which, add(d, e), q, par)
         write_difference(before, after, 2.0 * gap, s, i)
         e = along_axis(i, GAP)
-        before, after = force_at(which, d, tilted(q, e, -1.0), par), force_at(which, d, tilted(q, e, 1.0), par)
+        before, after = force_at(which, d, tilt(q, e, -1.0), par), force_at(which, d, tilt(q, e, 1.0), par)
         write_difference(before, after, 2.0 * GAP, s, 3 + i)
 
 
-def tilted(q, e, sign):
+def tilt(q, e, sign):
     """Q + sign Q hat(e)."""
     a = (q[0], q[1], q[2])
     b = (q[3], q[4], q[5])
@@ -105,12 +105,12 @@ def write_difference(before, after, apart, s, column):
         s[3 + r, column] = (after[1][r] - before[1][r]) / apart
 
 
-def sloped(s, first, dd, dt):
+def slope(s, first, dd, dt):
     """Three rows of S times (dd, dt)."""
-    return sloped_row(s, first, dd, dt), sloped_row(s, first + 1, dd, dt), sloped_row(s, first + 2, dd, dt)
+    return slope_row(s, first, dd, dt), slope_row(s, first + 1, dd, dt), slope_row(s, first + 2, dd, dt)
 
 
-def sloped_row(s, r, dd, dt):
+def slope_row(s, r, dd, dt):
     """One row of S times (dd, dt)."""
     return (
         s[r, 0] * dd[0] + s[r, 1] * dd[1] + s[r, 2] * dd[2] + s[r, 3] * dt[0] + s[r, 4] * dt[1] + s[r, 5] * dt[2]

@@ -8,8 +8,8 @@ initial data. par.moves and par.turns are 0 for held bodies; inverse moments are
 import math
 
 from ...geometry.quaternion import (
-    carried,
-    carried_from,
+    carry,
+    carry_from,
     conjugate,
     half_product,
     load4,
@@ -116,7 +116,7 @@ def canonical_velocity(z, par, out):
         for i in range(3):
             out[3 * j + i] = par.moves[j] * z[7 * n + 3 * j + i] / par.mass[j]
         q = 3 * n + 4 * j
-        store4(out, q, carried(load4(z, q), half_spin(z, n, j, par.turns[j], par)))
+        store4(out, q, carry(load4(z, q), half_spin(z, n, j, par.turns[j], par)))
 
 
 @within
@@ -129,7 +129,7 @@ def canonical_rate(z, par, out):
         q = load4(z, 3 * n + 4 * j)
         g = 10 * n + 4 * j
         torque = scaled(2.0 * par.turns[j] / square(q), load3(par.tau[j], 0))
-        store4(out, g, carried_from(carried(load4(z, g), half_spin(z, n, j, par.turns[j], par)), q, torque))
+        store4(out, g, carry_from(carry(load4(z, g), half_spin(z, n, j, par.turns[j], par)), q, torque))
 
 
 def canonical_field(z, par, out):

@@ -103,7 +103,7 @@ class MovingPotentials:
             elif isinstance(value, str):
                 text = to_sympy(parse(value, [TIME]))
                 slope = jacobian([text], [TIME])[0][0]
-                lines += _indented(write_lines([*zip(targets, (text, slope), strict=True)], {TIME: "t"}))
+                lines += _indent(write_lines([*zip(targets, (text, slope), strict=True)], {TIME: "t"}))
         for part in self.parts:
             changing = self._changing(part)
             outputs = [
@@ -111,7 +111,7 @@ class MovingPotentials:
                 for k, constant in enumerate(part.potential.constants_of(part.symbols))
                 if constant.free_symbols & changing
             ]
-            lines += _indented(write_lines(outputs, self._loads))
+            lines += _indent(write_lines(outputs, self._loads))
         return Written("set_constants", "\n".join(lines), __name__, SPLINES)
 
     def rate(self) -> Filling:
@@ -148,7 +148,7 @@ class MovingPotentials:
             lines = [f"def rate{number}({'s' if array == 'pair' else ARGUMENTS}, par):"]
             before, uses = part.potential.strained if isinstance(part.potential, MovingLink) else ([], ())
             if before:
-                lines += _indented([f"at = {part.place}", *before])
+                lines += _indent([f"at = {part.place}", *before])
                 places |= {name: name for name in (*STRAIN, *STRESS)}
             for piece in part.potential.energy_of(part.symbols):
                 slopes = jacobian([piece.value], [symbol.name for symbol in changing])[0]
@@ -165,8 +165,8 @@ class MovingPotentials:
         edges = [(f"edge{k}", edge) for k, (_, edge, _) in enumerate(piece.where)]
         asked = [f"{'' if yes else 'not '}s {sign} edge{k}" for k, (sign, _, yes) in enumerate(piece.where)]
         if not asked:
-            return _indented(inside)
-        return _indented([*write_lines(edges, loads), f"if {' and '.join(asked)}:", *_indented(inside)])
+            return _indent(inside)
+        return _indent([*write_lines(edges, loads), f"if {' and '.join(asked)}:", *_indent(inside)])
 
     @staticmethod
     def _choice(name: str, given: str, handed: str, rates: dict[int, list[Written]]) -> Written:
@@ -204,5 +204,5 @@ def _terms(potential: Pairwise | None) -> tuple[Pairwise, ...]:
     return potential.terms if isinstance(potential, PotentialSum) else (potential,)
 
 
-def _indented(lines: list[str]) -> list[str]:
+def _indent(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]

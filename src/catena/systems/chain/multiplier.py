@@ -8,7 +8,7 @@ system: d|q|^2/dt = |q|^2 (q.g)/(2 J0) and d(q.g)/dt = -(1 - |q|^2) q.V_q, which
 that of `chain_motion`, for every J0.
 """
 
-from ...geometry.quaternion import carried, load4
+from ...geometry.quaternion import carry, load4
 from ...geometry.vectors import ZERO, add, add3, load3, negative, scaled, store3, subtract
 from .forces import after, link_count, particle, place_particles, potential_of, push
 from .motion import (
@@ -99,7 +99,7 @@ def multiplier_rate(z, par, out):
         f = quaternion_force(q, par.matrix[j])
         c = q[0] * f[0] + q[1] * f[1] + q[2] * f[2] + q[3] * f[3]
         s = 0.25 * par.inverse_augmented[0] * tangency(z, n, j)
-        turning = carried(g, half_spin(z, n, j, 1.0, par))
+        turning = carry(g, half_spin(z, n, j, 1.0, par))
         for i in range(4):
             out[at + i] = par.turns[j] * (turning[i] - s * g[i] + f[i] - c * q[i])
 

@@ -26,7 +26,7 @@ from ..base import State
 from ..body import Body
 from ..numbers import whole_number
 from ..potentials.link_potentials import LinkPotential
-from ..potentials.pairwise import checked
+from ..potentials.pairwise import check
 from .chain import CLAMPED, FREE, Chain
 from .ends import End, end_from
 
@@ -99,7 +99,7 @@ class Rod(Chain):
     ) -> None:
         n = whole_number(n, "Rod.n", "give a number of bodies from 2 on", least=2)
         numbers = {"length": length, "E": E, "G": G, "area": area, "J": J, "density": density}
-        self.length, e, g, a, j, rho = (checked(value, f"Rod.{name}", above=0.0) for name, value in numbers.items())
+        self.length, e, g, a, j, rho = (check(value, f"Rod.{name}", above=0.0) for name, value in numbers.items())
         second, factors = _two(I, "Rod.I"), _two(shear_factor, "Rod.shear_factor")
         self.spacing = self.length / (n if closed else n - 1)
         self.stretch, self.torsion = e * a, g * j
@@ -141,7 +141,7 @@ class Rod(Chain):
         **more: Unpack[Ends],
     ) -> Rod:
         """A tube with these radii, outer and inner."""
-        outer, inner = checked(radii[0], "Rod.radii", above=0.0), checked(radii[1], "Rod.radii", least=0.0)
+        outer, inner = check(radii[0], "Rod.radii", above=0.0), check(radii[1], "Rod.radii", least=0.0)
         if inner >= outer:
             raise InputError(f"radii = {outer:g}, {inner:g}", where="Rod.radii", do="give the outer radius first")
         nu, m = _poisson(E, G), (inner / outer) ** 2
@@ -166,7 +166,7 @@ class Rod(Chain):
 
         Torsion constant by Saint-Venant's series; shear factor 10 (1 + nu)/(12 + 11 nu) [cowper1966].
         """
-        b, c = (checked(side, "Rod.sides", above=0.0) for side in sides)
+        b, c = (check(side, "Rod.sides", above=0.0) for side in sides)
         short, long = sorted((b, c))
         odd = range(1, 2 * TERMS, 2)
         series = sum(math.tanh(0.5 * k * math.pi * long / short) / k**5 for k in odd)
@@ -204,8 +204,8 @@ def _two(value: float | Sequence[float], where: str) -> tuple[float, float]:
     given = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value, value]
     if len(given) != 2:
         raise InputError(f"{len(given)} numbers", where=where, do="give one number, or one for each axis")
-    return checked(given[0], where, above=0.0), checked(given[1], where, above=0.0)
+    return check(given[0], where, above=0.0), check(given[1], where, above=0.0)
 
 
 def _poisson(E: float, G: float) -> float:
-    return checked(E, "Rod.E", above=0.0) / (2.0 * checked(G, "Rod.G", above=0.0)) - 1.0
+    return check(E, "Rod.E", above=0.0) / (2.0 * check(G, "Rod.G", above=0.0)) - 1.0

@@ -30,9 +30,9 @@ from ..potentials.link_potentials import (
     Potential,
 )
 from ..potentials.pair_potentials import WCA, Harmonic, LennardJones, Morse, PairPotential, PairTable, Switched, Yukawa
-from ..potentials.pairwise import Pairwise, PotentialSum, checked
+from ..potentials.pairwise import Pairwise, PotentialSum, check
 from ..sampled import InTime
-from ..states import checked_state
+from ..states import as_state
 from .ends import Displaced, End, Force
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Scales:
 
     def nondimensional(self, state: State) -> State:
         """A state of the original chain as a state of `chain`."""
-        state = checked_state(self.chain, state, "nondimensional.state")
+        state = as_state(self.chain, state, "nondimensional.state")
         return State(
             {name: array / unit for (name, array), unit in zip(state.fields.items(), self._units, strict=True)},
             state.time / self.time,
@@ -86,7 +86,7 @@ class Scales:
 
     def dimensional(self, state: State) -> State:
         """A state of `chain` as a state of the original one."""
-        state = checked_state(self.chain, state, "dimensional.state")
+        state = as_state(self.chain, state, "dimensional.state")
         return State(
             {name: array * unit for (name, array), unit in zip(state.fields.items(), self._units, strict=True)},
             state.time * self.time,
@@ -103,11 +103,11 @@ def scales_of(chain: Chain, length: float | None, mass: float | None, time: floa
     own_length, own_energy = (
         natural_units(chain.potentials[0]) if length is None or time is None else (math.nan, math.nan)
     )
-    L = checked(own_length if length is None else length, "scales.length", above=0.0)
-    M = checked(mass if mass is not None else chain.bodies[0].mass, "scales.mass", above=0.0)
+    L = check(own_length if length is None else length, "scales.length", above=0.0)
+    M = check(mass if mass is not None else chain.bodies[0].mass, "scales.mass", above=0.0)
     if time is None:
         time = L * math.sqrt(M / own_energy)
-    tau = checked(time, "scales.time", above=0.0)
+    tau = check(time, "scales.time", above=0.0)
     energy = M * (L / tau) ** 2
     bodies = {body: _body(body, L, M) for body in dict.fromkeys(chain.bodies)}
     potentials = {potential: in_units(potential, L, energy) for potential in dict.fromkeys(chain.potentials)}

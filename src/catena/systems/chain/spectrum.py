@@ -16,7 +16,7 @@ from ...errors import InputError
 from ...geometry import rotations
 from ..base import Array, State
 from ..body import Body
-from ..states import checked_state
+from ..states import as_state
 from . import block_band, link_mechanics
 from .views import in_principal_axes
 
@@ -29,7 +29,7 @@ RESOLVED = 1.0  # dt omega of methods that are stable at any step
 MOST_PAIRS = 2**14  # taken at once
 
 
-def suggested_step(chain: Chain, method: Method, start: State | None, safety: float) -> float:
+def suggest_step(chain: Chain, method: Method, start: State | None, safety: float) -> float:
     """A step for accurate motion from this start: a part of the limit of stability, or of 5 / omega where there is no limit."""
     if start is None:
         raise InputError(
@@ -37,7 +37,7 @@ def suggested_step(chain: Chain, method: Method, start: State | None, safety: fl
             where="suggest_dt",
             do="give start=, a state of the chain",
         )
-    start = checked_state(chain, start, "suggest_dt.start")
+    start = as_state(chain, start, "suggest_dt.start")
     limit = getattr(getattr(method, "traits", None), "stability", None)
     if limit is None:
         raise InputError(
@@ -62,14 +62,14 @@ def frequency_above(chain: Chain, threshold: float, state: State) -> float | Non
 
 def highest_frequency(chain: Chain, state: State) -> float:
     """Largest omega; 0 if the potential is curved downwards everywhere."""
-    diagonal, right = weighted_stiffness(chain, state)
+    diagonal, right = weigh_stiffness(chain, state)
     largest = block_band.largest_eigenvalue(diagonal, right)
     return float(np.sqrt(largest)) if largest > block_band.CLOSE * np.abs(diagonal).max() else 0.0
 
 
 def frequency_bound(chain: Chain, state: State) -> float:
     """An upper bound of the largest omega, at less cost: the largest norm of a row of blocks."""
-    diagonal, right = weighted_stiffness(chain, state)
+    diagonal, right = weigh_stiffness(chain, state)
     rows = np.linalg.norm(diagonal, 2, axis=(1, 2))
     between = np.linalg.norm(right, 2, axis=(1, 2))
     for side in chain.interactions.sides:
@@ -94,7 +94,7 @@ def rough_bound(chain: Chain, state: State) -> float:
     for block in _alike(
         chain
     ):  # the link is the last index: sums over particles and components are then sums of long rows
-        x, y, shift = _placed(chain, state.position, matrices, block)
+        x, y, shift = _place(chain, state.position, matrices, block)
         there = y + shift[:, None]  # seen from the left body's centre, as x is
         apart = x[:, :, None] - there[:, None]
         s = np.einsum("ikln,ikln->kln", apart, apart)
@@ -128,7 +128,7 @@ def fastest_spin(chain: Chain, state: State) -> float:
     return float(np.linalg.norm(y * chain.alike.each(lambda body: body.inverse_moments), axis=1).max())
 
 
-def weighted_stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
+def weigh_stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
     """M^-1/2 K M^-1/2: its blocks (n, 6, 6) of the bodies, and those (links, 6, 6) of body j by the next one."""
     diagonal, right = stiffness(chain, state)
     if not (np.isfinite(diagonal).all() and np.isfinite(right).all()):
@@ -153,10 +153,10 @@ def stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
     matrices = link_mechanics.principal_rotations(chain, state)
     d, q = link_mechanics.relative_poses(state.position, matrices, closed=chain.closed)
     values = link_mechanics.LinkMechanics(chain).values(d, q)
-    return link_mechanics.assembled_blocks(d, q, values.stiffness, values.gradient, closed=chain.closed)
+    return link_mechanics.assemble_blocks(d, q, values.stiffness, values.gradient, closed=chain.closed)
 
 
-def _placed(chain: Chain, positions: Array, matrices: Array, links: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+def _place(chain: Chain, positions: Array, matrices: Array, links: NDArray[np.int64]) -> tuple[Array, Array, Array]:
     """For n links of one kind: the arms (3, particles, n) of the left and of the right body, in space, and the way (3, n) between."""
     before, after = (side[links] for side in chain.interactions.sides)
     left, right = (

@@ -221,7 +221,7 @@ def _warn_of_pressure(chain: Chain, state: State, potential: Pairwise, nearest: 
 def _net_force(chain: Chain, state: State, j: int) -> Array:
     """What the particles of the next body do to body j."""
     total = np.zeros(3)
-    left, right = (placed_particles(chain, state, [k])[0] for k in (j, _after(chain, j)))
+    left, right = (place_particles(chain, state, [k])[0] for k in (j, _after(chain, j)))
     for x, row in zip(left, chain.interactions.between(j), strict=True):
         for y, potential in zip(right, row, strict=True):
             if potential is not None:
@@ -231,7 +231,7 @@ def _net_force(chain: Chain, state: State, j: int) -> Array:
     return total
 
 
-def placed_particles(chain: Chain, state: State, bodies: Sequence[int] | None = None) -> list[Array]:
+def place_particles(chain: Chain, state: State, bodies: Sequence[int] | None = None) -> list[Array]:
     """Positions in space of the particles of each body, or of some."""
     return [
         state.position[j] + rotations.rotate(state.orientation[j], chain.bodies[j].particles.positions)
@@ -239,9 +239,9 @@ def placed_particles(chain: Chain, state: State, bodies: Sequence[int] | None = 
     ]
 
 
-def undefined_link(chain: Chain, state: State) -> str:
+def find_undefined_link(chain: Chain, state: State) -> str:
     """The first link whose energy is not defined in a state."""
-    placed, matrices = placed_particles(chain, state), rotations.to_matrix(state.orientation)
+    placed, matrices = place_particles(chain, state), rotations.to_matrix(state.orientation)
     for j, bond in enumerate(chain.interactions.bonds):
         other = _after(chain, j)
         if bond is not None:

@@ -115,7 +115,7 @@ def _reaches(chain: Chain) -> list[_Reach]:
     return [reach for reach in reaches if reach.can_tear]
 
 
-def torn_links(chain: Chain, position: Array, orientation: Array) -> NDArray[np.bool_]:
+def find_torn_links(chain: Chain, position: Array, orientation: Array) -> NDArray[np.bool_]:
     """Which links are torn, (..., links), in states (..., n, 3) and (..., n, 4)."""
     torn = np.zeros((*position.shape[:-2], chain.interactions.count), dtype=bool)
     for reach in _reaches(chain):

@@ -15,7 +15,7 @@ from .joint_coordinates import label_of
 from .joint_forces import Load, OnAngle, OnJoint, OnParticles, Prescribed
 from .layout import Scratch
 from .motor import Limit, Motor
-from .start import described
+from .start import describe
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -42,7 +42,7 @@ def check_forces(linkage: Linkage) -> None:
         elif not isinstance(force, OnParticles):
             for body in (force.body,) if isinstance(force, Load) else (force.i, force.j):
                 require_below(linkage.count, body, "body", where)
-    for limit, motor in _stopped(linkage):
+    for limit, motor in _find_stops(linkage):
         # a target that moves may press on a stop for a while
         if isinstance(motor.target, float) and not limit.low <= motor.target <= limit.high:
             raise InputError(
@@ -69,16 +69,16 @@ def _misfit(linkage: Linkage, force: OnAngle | Prescribed) -> tuple[str, str]:
     return "", ""
 
 
-def _stopped(linkage: Linkage) -> list[tuple[Limit, Motor]]:
+def _find_stops(linkage: Linkage) -> list[tuple[Limit, Motor]]:
     """Stops, with the motors of their joints."""
     motors = [force for force in linkage.forces if isinstance(force, Motor)]
     limits = [force for force in linkage.forces if isinstance(force, Limit)]
     return [(limit, motor) for limit in limits for motor in motors if motor.joint == limit.joint]
 
 
-def passed_stop(linkage: Linkage, times: Array) -> str:
+def find_passed_stop(linkage: Linkage, times: Array) -> str:
     """The first motor whose target, where it moves, passes a stop of its joint at one of these times; empty if there is none."""
-    for limit, motor in _stopped(linkage):
+    for limit, motor in _find_stops(linkage):
         if motor.followed is None:
             continue
         target, _ = path_at(motor.followed, times)
@@ -93,12 +93,12 @@ def passed_stop(linkage: Linkage, times: Array) -> str:
     return ""
 
 
-def blamed(linkage: Linkage, par: Parameters) -> str:
+def blame(linkage: Linkage, par: Parameters) -> str:
     """The joint that a failed step could not meet, from the parameters of its run; empty if that is not known."""
     scratch = getattr(par, "scratch", None)  # that of the director form
     if scratch is None or scratch[Scratch.BLAMED] < 0.0:
-        from .joint_form.closing import lost
+        from .joint_form.closing import explain_loss
 
-        return lost(par)
+        return explain_loss(par)
     number = int(scratch[Scratch.BLAMED])
-    return f"{described(linkage, number)}, off by {scratch[Scratch.BLAMED + 1]:.2g}"
+    return f"{describe(linkage, number)}, off by {scratch[Scratch.BLAMED + 1]:.2g}"

@@ -13,7 +13,7 @@ from ...errors import InputError
 from ...registry import Registry
 from ...text.plain import Json
 from ..numbers import Vector, finite_number, finite_numbers
-from ..potentials.pairwise import Pairwise, checked
+from ..potentials.pairwise import Pairwise, check
 from ..sampled import Sampled
 
 Check: TypeAlias = Callable[[object, str], object]
@@ -63,8 +63,8 @@ def _points(given: object, where: str) -> tuple[Vector, ...]:
 
 
 NUMBER = takes(finite_number)
-FROM_ZERO = takes(partial(checked, least=0.0))
-ABOVE_ZERO = takes(partial(checked, above=0.0))
+FROM_ZERO = takes(partial(check, least=0.0))
+ABOVE_ZERO = takes(partial(check, above=0.0))
 POINTS = takes(_points)
 BODY = numbers_of("a body")
 BODY_OR_GROUND = numbers_of("a body, or -1 for the ground", least=-1)
@@ -82,7 +82,7 @@ def require_below(count: int, number: int, what: str, where: str) -> None:
         raise InputError(wrong, where=where, do=f"give a number below {count}")
 
 
-def listed(given: object, where: str) -> tuple[object, ...]:
+def check_list(given: object, where: str) -> tuple[object, ...]:
     """What a list holds; something that stands alone is refused, with the way to write it."""
     if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
         raise InputError(f"{given!r} is no list", where=where, do="write it in brackets: [...]")

@@ -37,7 +37,7 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     tree[:, at.Tree.FREEDOM] = freedoms = traits.joint_freedoms(linkage)
     tree[:, at.Tree.UNKNOWN] = np.cumsum(freedoms) - freedoms
     tree[:, at.Tree.PLACE] = table_places(linkage.tree)
-    _, foot, up = measures.kept_momentum(linkage)
+    _, foot, up = measures.find_kept_momentum(linkage)
     made = {
         "mass": np.array([body.mass for body in linkage.bodies]),
         "moments": np.array([body.moments for body in linkage.bodies], dtype=float),

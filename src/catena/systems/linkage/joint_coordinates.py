@@ -59,8 +59,8 @@ def coordinate_row(linkage: Linkage, state: State, number: int) -> Array:
         row[joint.child, 1] += u[0]
         row[joint.parent, 1] -= u[0]
         return row
-    row[joint.child] += u[0], np.cross(starts.turned(state.orientation, joint.child, joint.at[1]), u[0])
-    arm = starts.turned(state.orientation, joint.parent, joint.at[0])
+    row[joint.child] += u[0], np.cross(starts.turn_vectors(state.orientation, joint.child, joint.at[1]), u[0])
+    arm = starts.turn_vectors(state.orientation, joint.parent, joint.at[0])
     row[joint.parent] -= u[0], np.cross(arm + d, u[0])
     return row
 
@@ -71,14 +71,16 @@ def joint_speeds(linkage: Linkage, state: State) -> Array:
     made = np.full(len(linkage.joints), np.nan)
     for k, joint in enumerate(linkage.joints):
         if joint.has_angle:
-            axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
+            axis = starts.turn_vectors(state.orientation, joint.parent, joint.triad[0])
             made[k] = axis @ (moving[joint.child, 1] - moving[joint.parent, 1])
         elif joint.has_coordinate:
             made[k] = np.vdot(coordinate_row(linkage, state, k), moving)
     return made
 
 
-def controlled_places(linkage: Linkage, view: View, z: Array, known_as: Callable[[], State]) -> tuple[Array, Array]:
+def read_controlled_joints(
+    linkage: Linkage, view: View, z: Array, known_as: Callable[[], State]
+) -> tuple[Array, Array]:
     """Angles, full turns counted, and speeds of the joints whose motors a controller sets; of a tree in joint form both stand in z."""
     from .joint_form.layout import layout_of
     from .joint_form.motion import Link
@@ -117,20 +119,20 @@ def start_from_joints(
         if number < 0 or isinstance(linkage.joints[number], Spherical):  # which leaves its child turned as it is given
             continue
         joint = linkage.joints[number]
-        turn, turning, slides[j] = moved_by(joint, values.get(number), speeds.get(number))
+        turn, turning, slides[j] = move_joint(joint, values.get(number), speeds.get(number))
         relative = rotations.multiply(turn, images[number])
         on_ground = joint.parent == GROUND
         q[j] = relative if on_ground else rotations.multiply(q[joint.parent], relative)
-        w[j] = (0.0 if on_ground else w[joint.parent]) + starts.turned(q, joint.parent, turning)
-    r, v = starts.carried(linkage, q, w, (r, v), slides)
+        w[j] = (0.0 if on_ground else w[joint.parent]) + starts.turn_vectors(q, joint.parent, turning)
+    r, v = starts.carry(linkage, q, w, (r, v), slides)
     w = rotations.rotate(rotations.conjugate(q), w)
-    state = _made(linkage, starts.Given(r, q, v, w, time=given.time, project=given.project))
+    state = _make(linkage, starts.Given(r, q, v, w, time=given.time, project=given.project))
     if not given.project:
         _check_loops(linkage, state, values)
     return state
 
 
-def moved_by(joint: Joint, values: Array | None, rates: Array | None) -> tuple[Array, Array, starts.Motion]:
+def move_joint(joint: Joint, values: Array | None, rates: Array | None) -> tuple[Array, Array, starts.Motion]:
     """What a joint does from where it stands at zero, in the axes of the parent: turn (quaternion), its rate, slide with its rate."""
     turn, turning, slide, opening = starts.IDENTITY, np.zeros(3), np.zeros(3), np.zeros(3)
     elements = joint.elements or ()
@@ -146,7 +148,7 @@ def moved_by(joint: Joint, values: Array | None, rates: Array | None) -> tuple[A
     return turn, turning, (slide, opening)
 
 
-def measured_coordinates(joint: Joint, state: State, image: Array) -> Array:
+def measure_coordinates(joint: Joint, state: State, image: Array) -> Array:
     """Displacements and angles of a joint, in the order of its elements; the angles count from the orientation `image`."""
     if isinstance(joint, Universal):
         return _cardan_angles(joint, state, image)
@@ -201,7 +203,7 @@ def _directions_and_gap(joint: Joint, state: State) -> tuple[Array, Array]:
     return joint.triad @ turn.T, gap
 
 
-def _made(linkage: Linkage, given: starts.Given) -> State:
+def _make(linkage: Linkage, given: starts.Given) -> State:
     """The state; where loops stay open the message is about the angles, which alone can be wrong."""
     try:
         return starts.make_start(linkage, given)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from ...disk_cache import remembered
+from ...disk_cache import remember
 from ...errors import InputError
 from ...expressions import Tree, jacobian, parse, to_sympy, write_lines
 from ...expressions.values import first_undefined
@@ -22,9 +22,9 @@ from ...registry import Registry
 from ..base import Array
 from ..many_bodies import vector
 from ..numbers import Vector
-from ..potentials.named_constants import checked_parameters
+from ..potentials.named_constants import check_parameters
 from ..potentials.pair_table import pair_potential_from
-from ..potentials.pairwise import Pairwise, interpreted, value_or_nan
+from ..potentials.pairwise import Pairwise, interpret, value_or_nan
 from ..sampled import TIME, GivenInTime, InTime, components
 from .declared import BODY_OR_GROUND, FROM_ZERO, POINTS, Declared, made_from, numbers_of, takes
 from .layout import Scratch
@@ -189,7 +189,7 @@ class OnAngle(OnJoint):
         torque = -self.value("torsion_slope", theta, time) - self.viscosity * rate
         if "drag_torque" not in self.quantities:
             return torque
-        return torque + float(interpreted(self.kernel("drag_torque"))(theta, rate, 0, 0, self._par(time))[0])
+        return torque + float(interpret(self.kernel("drag_torque"))(theta, rate, 0, 0, self._par(time))[0])
 
     @abstractmethod
     def kernel(self, quantity: AngleQuantity) -> Kernel:
@@ -202,7 +202,7 @@ class OnAngle(OnJoint):
 
     def value(self, quantity: AngleQuantity, theta: float, time: float = 0.0) -> float:
         """V or a derivative at an angle; nan where it is not defined."""
-        return value_or_nan(interpreted(self.kernel(quantity)), theta, 0, self._par(time))
+        return value_or_nan(interpret(self.kernel(quantity)), theta, 0, self._par(time))
 
     def _par(self, time: float) -> SimpleNamespace:
         """What the kernels read at a time."""
@@ -230,7 +230,7 @@ class FromText(OnBodies):
     def __post_init__(self) -> None:
         super().__post_init__()
         where = type(self).__name__
-        parameters = checked_parameters(self.parameters, (*self.variables, TIME), where)
+        parameters = check_parameters(self.parameters, (*self.variables, TIME), where)
         parse(self.potential, [*self.variables, TIME, *parameters], what=where)
         object.__setattr__(self, "parameters", parameters)
 
@@ -264,7 +264,7 @@ class FromText(OnBodies):
     @cached_property
     def _texts(self) -> dict[str, str]:
         request = json.dumps([self.arguments, self.array, self.time, self.potential, list(self.parameters)])
-        return json.loads(remembered(request, self._derive))
+        return json.loads(remember(request, self._derive))
 
     def _derive(self) -> str:
         energy = to_sympy(self._tree)

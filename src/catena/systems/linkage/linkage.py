@@ -24,21 +24,21 @@ from ..alike import Alike
 from ..base import Array, Field, Invariant, State, System, register
 from ..body import Particles
 from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of
-from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
+from ..particles.acting import ActingParticles, GivenPairs, check_hops, within_hops
 from ..particles.acting_terms import Terms
 from ..phase_space import PhaseSpace
 from ..sampled import GivenInTime, Sampled, components, describe_in_time
 from ..scene import Scene
-from ..states import checked_start, checked_state, naming_arguments
+from ..states import as_start, as_state, naming_arguments
 from . import start as starts
-from .checking import blamed, check_forces, check_names, passed_stop
-from .declared import listed
-from .joint_coordinates import GivenCoordinates, controlled_places, joint_angles, start_from_joints
+from .checking import blame, check_forces, check_names, find_passed_stop
+from .declared import check_list
+from .joint_coordinates import GivenCoordinates, joint_angles, read_controlled_joints, start_from_joints
 from .joint_forces import JointForce, OnAngle, OnBodies, force_from
 from .joints import GROUND, Joint, joint_from
 from .layout import Signal
 from .signals import Signals
-from .thin import aligned, is_thin, require_resisted
+from .thin import align, is_thin, require_resisted
 from .tree import Tree, tree_of
 
 if TYPE_CHECKING:
@@ -99,15 +99,15 @@ class Linkage(System):
             raise InputError(f"form = {form!r}", where="Linkage.form", do='choose "director" or "joint", or neither')
         self.form = form
         self.bodies = bodies_from(bodies, least=1, where="Linkage.bodies")
-        self.joints: tuple[Joint, ...] = tuple(map(joint_from, listed(joints, "Linkage.joints")))
-        self.bodies = aligned(self.bodies, self.joints)
-        self.forces: tuple[JointForce, ...] = tuple(map(force_from, listed(forces, "Linkage.forces")))
+        self.joints: tuple[Joint, ...] = tuple(map(joint_from, check_list(joints, "Linkage.joints")))
+        self.bodies = align(self.bodies, self.joints)
+        self.forces: tuple[JointForce, ...] = tuple(map(force_from, check_list(forces, "Linkage.forces")))
         self.given_gravity = components(gravity, 3, "Linkage.gravity")
         self.signals = Signals(self.given_gravity, self.forces)
         moves = self.signals.gravity_moves
         self.gravity = np.zeros(3) if moves else np.array(self.given_gravity, dtype=float)
         self.tree: Tree = tree_of(len(self.bodies), self.joints)
-        self.exclude = checked_hops(exclude, "Linkage.exclude")
+        self.exclude = check_hops(exclude, "Linkage.exclude")
         terms = Terms(self.forces)
         self.acting = ActingParticles(self.bodies, pairs, self._near_bodies(), "Linkage.pairs", terms)
         check_names(self)
@@ -155,7 +155,7 @@ class Linkage(System):
         >>> linkage.dihedrals(linkage.start(), [0, 1, 2, 3]).round(6).tolist()
         1.570796
         """
-        return self.acting.dihedrals(checked_state(self, state, "dihedrals.state"), atoms)
+        return self.acting.dihedrals(as_state(self, state, "dihedrals.state"), atoms)
 
     def with_parts(self, joints: Sequence[Joint] | None = None, forces: Sequence[OnBodies] | None = None) -> Linkage:
         """The same linkage with other joints or forces."""
@@ -285,11 +285,11 @@ class Linkage(System):
         given = starts.Given(position, orientation, *moving, time=time, project=project)
         state = start_from_joints(self, angles, rates, given) if by_joints else starts.make_start(self, given)
         if self.signals.driven:
-            from .joint_form.form import follow_drives, packed
+            from .joint_form.form import follow_drives, pack_state
 
             follow = project or (position is None and orientation is None and not by_joints)
             state = follow_drives(self, state) if follow else state
-            packed(self, state)  # which refuses joints that are not where they are told to be
+            pack_state(self, state)  # which refuses joints that are not where they are told to be
         if check:
             self.acting.check_distances(state)
             self.acting.terms.check_angles(self.acting.at(state).positions)
@@ -304,18 +304,18 @@ class Linkage(System):
             require_resisted(self, state, applied_forces(self, state, motion, self.angles(state)))
 
     # what systems are asked, answered by the modules of this folder
-    begun = starts.begun
-    undefined_at = starts.undefined_force
-    motor_places = controlled_places
-    blamed = blamed
-    passed_stop = passed_stop
+    begun = starts.count_from_start
+    undefined_at = starts.find_undefined_force
+    motor_places = read_controlled_joints
+    blamed = blame
+    passed_stop = find_passed_stop
 
     def phase_space(self, start: State) -> PhaseSpace:
         shifts = starts.shifts_of(self, start.position, start.orientation)
         everything = [True] * self.count
         return PhaseSpace(
             pairs_of(self.bodies, everything, everything),
-            partial(starts.projected, self, shifts=shifts) if self.joints else None,
+            partial(starts.project, self, shifts=shifts) if self.joints else None,
         )
 
     @property
@@ -363,8 +363,8 @@ class Linkage(System):
         ----------
         start : where the motion began: the angles of joints without `image` count from there. None: here, and they are 0
         """
-        state = checked_state(self, state, "angles.state")
-        return joint_angles(self._counted_from(start, "angles.start"), state)
+        state = as_state(self, state, "angles.state")
+        return joint_angles(self._count_from(start, "angles.start"), state)
 
     def particles(self, state: State) -> Particles:
         """Places in space, masses and types of the particles of all bodies, numbered through them; those of type "none" are left out.
@@ -377,7 +377,7 @@ class Linkage(System):
         >>> pair.particles(pair.start([[0, 0, 0], [3, 0, 0]])).positions[3].round(6).tolist()
         [2.944444, -0.055556, 0.0]
         """
-        return self.acting.whole(checked_state(self, state, "particles.state"))
+        return self.acting.whole(as_state(self, state, "particles.state"))
 
     def reactions(self, state: State, start: State | None = None) -> JointReactions:
         """What the joints do to their children: `.force`, and `.torque` about the child's point, (joints, 3), in space.
@@ -393,11 +393,11 @@ class Linkage(System):
         """
         from ...analysis.linkage_reactions import reactions
 
-        return reactions(self._counted_from(start, "reactions.start"), checked_start(self, state, "reactions.state"))
+        return reactions(self._count_from(start, "reactions.start"), as_start(self, state, "reactions.state"))
 
-    def _counted_from(self, start: State | None, where: str) -> Linkage:
+    def _count_from(self, start: State | None, where: str) -> Linkage:
         """The linkage with angles that count from a state; None: from where they are."""
-        return self if start is None else starts.begun(self, checked_state(self, start, where))
+        return self if start is None else starts.count_from_start(self, as_state(self, start, where))
 
     def motor_torques(self, state: State, start: State | None = None) -> Array:
         """(joints,): what motors, and the drives of joints whose motion is prescribed, do about the axis of each joint (a slider: along it).
@@ -408,8 +408,8 @@ class Linkage(System):
         """
         from ...analysis.linkage_reactions import motor_torques
 
-        counted = self._counted_from(start, "motor_torques.start")
-        return motor_torques(counted, checked_start(self, state, "motor_torques.state"))
+        counted = self._count_from(start, "motor_torques.start")
+        return motor_torques(counted, as_start(self, state, "motor_torques.state"))
 
     def outputs(self, run: Run, every: int = 1) -> LinkageOutputs:
         """Angles, speeds and reactions of the joints along a run, at every k-th sample, each computed when it is asked for."""
@@ -485,7 +485,7 @@ class Linkage(System):
         """
         from ...analysis.statics.linearised import linearise
 
-        return linearise(self, checked_start(self, state, "linearise.state"))
+        return linearise(self, as_start(self, state, "linearise.state"))
 
     @property
     def is_prescribed(self) -> bool:
@@ -510,9 +510,9 @@ class Linkage(System):
 
     def _on_paths(self, view: View, state: State) -> Array:
         """z of a view of the director form; InputError for joints that are not where they are told to be."""
-        from .joint_form.form import packed
+        from .joint_form.form import pack_state
 
-        packed(self, state)
+        pack_state(self, state)
         return view.pack(state)
 
     def lacks(self, name: str) -> str:

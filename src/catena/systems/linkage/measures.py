@@ -35,7 +35,7 @@ def invariants_of(linkage: Linkage) -> tuple[Invariant, ...]:
         _number("joint_velocity_residual", "its largest rate", "joint_velocity"),
         _number("unit_residual", "|q|^2 - 1 of the worst body", "unit", "quadratic"),
     ]
-    kind = kept_momentum(linkage)[0]
+    kind = find_kept_momentum(linkage)[0]
     if kind == 1:
         about = "angular momentum about the vertical through the fixed point"
         kept.append(_number("vertical_momentum", about, "vertical", "bilinear", "quadratic"))
@@ -63,7 +63,7 @@ def does_work(linkage: Linkage) -> bool:
     )
 
 
-def kept_momentum(linkage: Linkage) -> tuple[int, Array, Array]:
+def find_kept_momentum(linkage: Linkage) -> tuple[int, Array, Array]:
     """Which momentum is kept (0 none, 1 the angular one about the vertical line, 2 both with all components), a point of the vertical line, and its direction."""
     gravity = _steady(linkage)
     if gravity is None:

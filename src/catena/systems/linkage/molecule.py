@@ -78,7 +78,7 @@ def read_molecule(path: str, rotatable: Iterable[Bond]) -> Molecule:
     read = _read(path)
     places, symbols = np.array(read.get_positions()), read.get_chemical_symbols()
     bonded = _bonds(read, path)
-    turning = [_checked_bond(bond, bonded, symbols, f"rotatable[{k}]") for k, bond in enumerate(rotatable)]
+    turning = [_check_bond(bond, bonded, symbols, f"rotatable[{k}]") for k, bond in enumerate(rotatable)]
     while True:
         groups = _groups(len(places), bonded - set(turning))
         for k, (a, b) in enumerate(turning):
@@ -128,7 +128,7 @@ def _bonds(atoms: Atoms, path: str) -> set[Bond]:
     return found
 
 
-def _checked_bond(given: Bond, bonded: set[Bond], symbols: Sequence[str], where: str) -> Bond:
+def _check_bond(given: Bond, bonded: set[Bond], symbols: Sequence[str], where: str) -> Bond:
     try:
         a, b = sorted(int(atom) for atom in given)
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...kernels.marks import Kernel
-from ..potentials.pairwise import checked, interpreted
+from ..potentials.pairwise import check, interpret
 from ..sampled import GivenInTime, InTime, in_time
 from .declared import FROM_ZERO, NUMBER, takes, unless_none
 from .director_form import motors as kernels
@@ -51,7 +51,7 @@ class Motor(OnAngle):
     target: GivenInTime | None = field(default=None, metadata=unless_none(in_time))
     kp: float = field(default=0.0, metadata=FROM_ZERO)
     kd: float = field(default=0.0, metadata=FROM_ZERO)
-    effort: float | None = field(default=None, metadata=unless_none(partial(checked, least=0.0)))
+    effort: float | None = field(default=None, metadata=unless_none(partial(check, least=0.0)))
 
     quantities: ClassVar[frozenset[AngleQuantity]] = frozenset({"motor_torque"})
 
@@ -90,7 +90,7 @@ class Motor(OnAngle):
 
     def torque_at(self, theta: float, rate: float, time: float) -> float:
         par = SimpleNamespace(torsion=self.constants, signal=values_at(self.signals, time))
-        return float(interpreted(self.kernel("motor_torque"))(theta, rate, 0, 0, par)[0])
+        return float(interpret(self.kernel("motor_torque"))(theta, rate, 0, 0, par)[0])
 
 
 @FORCES.register
@@ -173,7 +173,7 @@ class Driven(Prescribed):
         return (in_time(self.path, "Driven.path"),)
 
 
-def held_forces(forces: Iterable[JointForce], torques: ArrayLike) -> tuple[JointForce, ...]:
+def hold_forces(forces: Iterable[JointForce], torques: ArrayLike) -> tuple[JointForce, ...]:
     """The same forces with torques, one for each, of the motors that a controller sets."""
     given = iter(np.asarray(torques, dtype=float).tolist())
     return tuple(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...kernels.marks import Written
-from ..potentials.pairwise import interpreted, value_or_nan
+from ..potentials.pairwise import interpret, value_or_nan
 from .declared import is_number, unless_none
 from .joint_forces import FORCES, FromText, OnParticles
 
@@ -122,7 +122,7 @@ class Dihedral(OfParticles):
         super().__post_init__()
         par = SimpleNamespace(particle_constant=self.constants)
         for quantity, what in (("energy", ""), ("slope", "the slope of ")):
-            low, high, *others = (value_or_nan(interpreted(self.kernel(quantity)), phi, 0.0, 0, par) for phi in ANGLES)
+            low, high, *others = (value_or_nan(interpret(self.kernel(quantity)), phi, 0.0, 0, par) for phi in ANGLES)
             size = max(map(abs, (low, high, *others)))
             if math.isfinite(low) and math.isfinite(high) and abs(high - low) > JUMP * size:
                 wrong = f"{what}{self.potential!r} jumps where phi passes pi: from {high:g} to {low:g}"

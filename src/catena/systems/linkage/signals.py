@@ -10,7 +10,7 @@ import numpy as np
 from ...kernels.marks import Numbers, Written
 from ..base import Array
 from ..paths import FULL_TURN, LEAST_JUMP, Jump, first_of, function_of, jumps_of
-from ..sampled import SPLINES, InTime, Sampled, depends_on_time, spline_arrays, written_in_time
+from ..sampled import SPLINES, InTime, Sampled, depends_on_time, spline_arrays, write_in_time
 from .joint_forces import JointForce, Load, OnAngle, Prescribed
 from .layout import Scratch, Signal
 
@@ -80,7 +80,7 @@ class Signals:
                 lines.append(f"    par.signal[{number}, {Signal.VALUE}] = par.signal_constant[{number}]")
                 continue
             outputs = [f"par.signal[{number}, {place}]" for place in range(Signal.WIDTH)]
-            lines += [f"    {line}" for line in written_in_time(function, outputs, table)]
+            lines += [f"    {line}" for line in write_in_time(function, outputs, table)]
             table += isinstance(function, Sampled)
         return Written("set_time", "\n".join(lines), __name__, SPLINES)
 
@@ -96,7 +96,7 @@ class Signals:
             for k, component in enumerate(load.components):
                 if depends_on_time(component):
                     lines.append(f"    if which == {number}:")
-                    lines += [f"        {line}" for line in written_in_time(component, ["value"], table)]
+                    lines += [f"        {line}" for line in write_in_time(component, ["value"], table)]
                     lines.append(f"        out[{k}] = value")
                     table += isinstance(component, Sampled)
         return Written("load_values", "\n".join(lines), __name__, SPLINES)

@@ -77,10 +77,10 @@ def make_start(linkage: Linkage, given: Given) -> State:
         motion = velocities_of_momenta(linkage, spun)
         if given.angular_velocity is not None:  # no momentum tells a spin of lines and points, but what it moves does
             motion = motion + _thin_spins(linkage, q, np.asarray(given.angular_velocity, dtype=float))
-        places, v = carried(linkage, q, motion.reshape(n, 2, 3)[:, 1], (nothing, nothing), {})
+        places, v = carry(linkage, q, motion.reshape(n, 2, 3)[:, 1], (nothing, nothing), {})
         r, p = places if r is None else r, masses * v if p is None else p
     fields = {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}
-    return checked_start(linkage, State(fields, finite_number(given.time, "start.time")), project=given.project)
+    return check_start(linkage, State(fields, finite_number(given.time, "start.time")), project=given.project)
 
 
 def _thin_spins(linkage: Linkage, orientation: Array, angular_velocity: Array) -> Array:
@@ -95,17 +95,17 @@ def images_of(linkage: Linkage, orientation: Array) -> Array:
     """(..., joints, 4): the orientation of each child seen from its parent where the joint's directions coincide, for orientations (..., n, 4)."""
     made = np.zeros((*orientation.shape[:-2], len(linkage.joints), 4))
     for k, joint in enumerate(linkage.joints):
-        made[..., k, :] = _seen(joint, orientation) if joint.image is None else joint.image
+        made[..., k, :] = _see(joint, orientation) if joint.image is None else joint.image
     return made
 
 
-def _seen(joint: Joint, orientation: Array) -> Array:
+def _see(joint: Joint, orientation: Array) -> Array:
     """The orientation (..., 4) of the child seen from the parent."""
     back = IDENTITY if joint.parent == GROUND else rotations.conjugate(orientation[..., joint.parent, :])
     return rotations.multiply(back, orientation[..., joint.child, :])
 
 
-def begun(linkage: Linkage, start: State) -> Linkage:
+def count_from_start(linkage: Linkage, start: State) -> Linkage:
     """The linkage with the image of every joint where it is at a start: its angles count from there, wherever it is later."""
     images = images_of(linkage, start.orientation)
     joints = [
@@ -135,7 +135,7 @@ def angle_of(joint: Joint, image: Array, orientation: Array) -> float:
 
 def angles_of(joint: Joint, image: Array, orientation: Array) -> Array:
     """The same for images (..., 4) and orientations (..., n, 4)."""
-    turned = rotations.to_matrix(rotations.multiply(_seen(joint, orientation), rotations.conjugate(image)))
+    turned = rotations.to_matrix(rotations.multiply(_see(joint, orientation), rotations.conjugate(image)))
     _, b, c = (np.asarray(one, dtype=float) for one in joint.triad)
 
     def between(a: Array) -> Array:
@@ -150,7 +150,7 @@ def residuals(linkage: Linkage, position: Array, orientation: Array, *, images: 
     values: list[float] = []
     for k, joint in enumerate(linkage.joints):
         u, d = plane(linkage, joint, position, orientation)
-        w = turned_images(joint, images[k], orientation)
+        w = turn_images(joint, images[k], orientation)
         for kind, first, second in joint.rows:
             if kind == POINT:
                 values.append(d[first])
@@ -170,9 +170,9 @@ def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, im
     """For each joint (rows, 2, 6): its rows change by this matrix times the displacements and turns of parent and child, in space."""
     for k, joint in enumerate(linkage.joints):
         u, d = plane(linkage, joint, position, orientation)
-        w = turned_images(joint, images[k], orientation)
-        arm_parent = turned(orientation, joint.parent, joint.at[0])
-        arm_child = turned(orientation, joint.child, joint.at[1])
+        w = turn_images(joint, images[k], orientation)
+        arm_parent = turn_vectors(orientation, joint.parent, joint.at[0])
+        arm_child = turn_vectors(orientation, joint.child, joint.at[1])
         made = np.zeros((len(joint.rows), 2, 2, 3))
         for row, (kind, first, second) in zip(made, joint.rows, strict=True):
             of_parent, of_child = row
@@ -299,7 +299,7 @@ def thin_axes(linkage: Linkage, orientation: Array) -> Array:
     return made.reshape(len(idle), 6 * linkage.count)
 
 
-def carried(linkage: Linkage, orientation: Array, omega: Array, free: Motion, slides: Slides) -> Motion:
+def carry(linkage: Linkage, orientation: Array, omega: Array, free: Motion, slides: Slides) -> Motion:
     """Positions at which the points of every carrying joint coincide, and velocities that keep them together.
 
     Parameters
@@ -315,10 +315,10 @@ def carried(linkage: Linkage, orientation: Array, omega: Array, free: Motion, sl
         joint = linkage.joints[linkage.tree.carriers[j]]
         slide, opening = slides.get(j, (still, still))
         place, speed, spin = (still if joint.parent == GROUND else one[joint.parent] for one in (r, v, omega))
-        arm = turned(orientation, joint.parent, np.add(joint.at[0], slide))
-        back = turned(orientation, j, joint.at[1])
+        arm = turn_vectors(orientation, joint.parent, np.add(joint.at[0], slide))
+        back = turn_vectors(orientation, j, joint.at[1])
         r[j] = place + arm - back
-        v[j] = speed + np.cross(spin, arm) + turned(orientation, joint.parent, opening) - np.cross(omega[j], back)
+        v[j] = speed + np.cross(spin, arm) + turn_vectors(orientation, joint.parent, opening) - np.cross(omega[j], back)
     return r, v
 
 
@@ -349,7 +349,7 @@ class Fit:
         if phi is not None:
             number, word, off = _worst(self.linkage, phi)
             raise InputError(
-                f"the start does not fit {described(self.linkage, number)}: off by {off} from where {word}",
+                f"the start does not fit {describe(self.linkage, number)}: off by {off} from where {word}",
                 where=f"start.position[{self.linkage.joints[number].child}]",
                 do="correct the positions, leave them out (they follow from the joints), or use project=True",
             )
@@ -386,7 +386,7 @@ class Fit:
         if phi is not None:
             number, _, off = _worst(linkage, phi)
             raise InputError(
-                f"no position near the start closes the loop: {described(linkage, number)} is off by {off}; not met: "
+                f"no position near the start closes the loop: {describe(linkage, number)} is off by {off}; not met: "
                 + _unmet(linkage, phi), where=f"start, joint {number}",
                 do="check the lengths and points of the bodies in that loop",
             )  # fmt: skip
@@ -415,10 +415,10 @@ class Fit:
         return State({**state.fields, "momentum": p, "angular_momentum": y}, state.time)
 
 
-def projected(linkage: Linkage, state: State, *, shifts: Array) -> State:
+def project(linkage: Linkage, state: State, *, shifts: Array) -> State:
     """The state nearest to a given one that fits the joints to round-off; a smooth function of it.
 
-    The images of the joints must be known (`begun`), and the shifts of its screws.
+    The images of the joints must be known (`count_from_start`), and the shifts of its screws.
     """
     fit = Fit(linkage, state, shifts)
     return fit.moving(fit.placed(state))
@@ -439,7 +439,7 @@ def require_closed(linkage: Linkage, state: State) -> None:
     )  # fmt: skip
 
 
-def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
+def check_start(linkage: Linkage, state: State, *, project: bool) -> State:
     """The state if it fits the joints; else an InputError, or the nearest state that does."""
     fit = Fit(linkage, state)
     if not project:
@@ -461,7 +461,7 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
         return state
     number, _, off = _worst(linkage, rate)
     raise InputError(
-        f"the velocities pull {described(linkage, number)} apart at {off}",
+        f"the velocities pull {describe(linkage, number)} apart at {off}",
         where=f"start.velocity[{linkage.joints[number].child}]",
         do="correct the velocities, leave the linear ones out (they follow), or use project=True",
     )
@@ -478,7 +478,7 @@ def _row_names(linkage: Linkage) -> list[tuple[int, str]]:
     return [(number, WORDS[kind]) for number, joint in enumerate(linkage.joints) for kind, *_ in joint.rows]
 
 
-def described(linkage: Linkage, number: int) -> str:
+def describe(linkage: Linkage, number: int) -> str:
     """A joint in a message, with its bodies."""
     joint = linkage.joints[number]
     return f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
@@ -499,7 +499,7 @@ def _unmet(linkage: Linkage, phi: Array) -> str:
     return "; ".join(f'"{word}" of joint {", ".join(map(str, sorted(which)))}' for word, which in joints.items())
 
 
-def turned(orientation: Array, body: int, vectors: ArrayLike) -> Array:
+def turn_vectors(orientation: Array, body: int, vectors: ArrayLike) -> Array:
     """Vectors (..., 3) of a body in space."""
     return np.array(vectors, dtype=float) if body == GROUND else rotations.rotate(orientation[body], vectors)
 
@@ -518,18 +518,18 @@ def principal_joint(linkage: Linkage, joint: Joint) -> tuple[Array, Array, Array
 
 def plane(linkage: Linkage, joint: Joint, position: Array, orientation: Array) -> tuple[Array, Array]:
     """The directions of the parent in space (rows), and the vector from the parent's point to the child's."""
-    u = turned(orientation, joint.parent, joint.triad)
+    u = turn_vectors(orientation, joint.parent, joint.triad)
     start = np.zeros(3) if joint.parent == GROUND else position[joint.parent]
-    d = position[joint.child] + turned(orientation, joint.child, joint.at[1])
-    return u, d - start - turned(orientation, joint.parent, joint.at[0])
+    d = position[joint.child] + turn_vectors(orientation, joint.child, joint.at[1])
+    return u, d - start - turn_vectors(orientation, joint.parent, joint.at[0])
 
 
-def turned_images(joint: Joint, image: Array, orientation: Array) -> Array:
+def turn_images(joint: Joint, image: Array, orientation: Array) -> Array:
     """The images of the directions in the child, in space (rows)."""
-    return turned(orientation, joint.child, rotations.rotate(rotations.conjugate(image), joint.triad))
+    return turn_vectors(orientation, joint.child, rotations.rotate(rotations.conjugate(image), joint.triad))
 
 
-def undefined_force(linkage: Linkage, state: State) -> str:
+def find_undefined_force(linkage: Linkage, state: State) -> str:
     """The first force whose energy is not defined in a state, and why."""
     for k, force in enumerate(linkage.forces):
         reason = ""
@@ -537,7 +537,7 @@ def undefined_force(linkage: Linkage, state: State) -> str:
             reason = force.undefined_at(float(linkage.angles(state)[force.joint]), state.time)
         elif isinstance(force, OfDistance):
             ends = [
-                (0.0 if body == GROUND else state.position[body]) + turned(state.orientation, body, point)
+                (0.0 if body == GROUND else state.position[body]) + turn_vectors(state.orientation, body, point)
                 for body, point in zip((force.i, force.j), force.at, strict=True)
             ]
             distance = float(np.linalg.norm(ends[0] - ends[1]))

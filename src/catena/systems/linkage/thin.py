@@ -39,7 +39,7 @@ def is_thin(body: Body) -> bool:
     return body.kind in ("linear", "point")
 
 
-def aligned(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[Body, ...]:
+def align(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[Body, ...]:
     """The bodies; a point that is held along one line gets it for its third axis, about which it does not turn."""
     made = list(bodies)
     for number, body in enumerate(bodies):
@@ -89,13 +89,13 @@ def thin_bodies(linkage: Linkage) -> ThinBodies | None:
         return None
     idle = none.copy()
     for j in np.flatnonzero(none.any(axis=1)):
-        rows = [turn for joint in linkage.joints for turn in _noticed(joint, int(j))]
+        rows = [turn for joint in linkage.joints for turn in _find_noticed(joint, int(j))]
         turns = np.array(rows).reshape(-1, 3) @ linkage.bodies[j].frame_matrix
         idle[j] &= np.abs(turns).max(axis=0, initial=0.0) <= ON_LINE
     return ThinBodies(none, idle)
 
 
-def _noticed(joint: Joint, body: int) -> list[Array]:
+def _find_noticed(joint: Joint, body: int) -> list[Array]:
     """Unit vectors, in the given axes of a body, that span all turns of it that a row of a joint may notice, wherever the joint stands."""
     found: list[Array] = []
     for is_child, number in enumerate((joint.parent, joint.child)):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...geometry import rotations
 from ...kernels import views
-from ...kernels.marks import Bound, Filling, Kernel, Slot, Written, bind, given
+from ...kernels.marks import Bound, Filling, Kernel, Slot, Written, bind, keep_given
 from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..chain.motion import publish_split
@@ -26,7 +26,7 @@ from . import measures, rank, traits
 from . import start as starts
 from .director_arrays import Arrays, director_arrays, table_places
 from .director_form import bath, blocks, clock, directors, forces, motors, particles, rattle, recursion, solver, steps
-from .director_form.recursion_tables import acted_upon, hinge_torque, pushed, torsion_torque
+from .director_form.recursion_tables import acts_on_bodies, hinge_torque, particles_push, torsion_torque
 from .director_form.rows import both_levels, has_distances, has_drives
 from .joint_forces import AngleQuantity, Load, OfDistance, OnAngle, OnParticles, Prescribed
 from .joints import Distance
@@ -74,11 +74,11 @@ def _common_kernels(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
     works = angles or measures.does_work(linkage)
     pushing = any(OF_RATES & force.quantities for force in linkage.forces if isinstance(force, OnAngle))
     in_time = clock.clock_at_nodes if kicks else clock.clock_between_nodes
-    return given(
+    return keep_given(
         {
             views.publish: publish_split,
             views.measure: measures.measure_linkage,
-            measures.momentum_part: MOMENTUM[measures.kept_momentum(linkage)[0]],
+            measures.momentum_part: MOMENTUM[measures.find_kept_momentum(linkage)[0]],
             views.begin_increment: steps.begin,
             views.guess_increment: steps.guess,
             views.correct_increment: steps.correct,
@@ -139,8 +139,8 @@ def _blocks(
     """What a solver puts into its blocks; without `push` particles are none of its concern."""
     loads: Filling | None = load if any(isinstance(acting, Load) for acting in linkage.forces) else None
     if linkage.particle_forces and push is not None:
-        loads = bind(push, given({particles.other_loads: loads}))
-    return given(
+        loads = bind(push, keep_given({particles.other_loads: loads}))
+    return keep_given(
         {
             solver.body_block: body,
             solver.joint_part: joint,
@@ -167,7 +167,7 @@ def _recursion(linkage: Linkage) -> dict[Slot, Filling]:
     """A conserving step in the joints' increments."""
     angles = traits.has_angle(linkage)
     acting = any(not isinstance(force, OnAngle | OnParticles) for force in linkage.forces)
-    return given(
+    return keep_given(
         {
             **_blocks(linkage, steps.body_of_step, *CONSERVING[:-1], None),
             views.begin_increment: recursion.begin,
@@ -176,8 +176,8 @@ def _recursion(linkage: Linkage) -> dict[Slot, Filling]:
             views.accept_increment: recursion.accept,
             recursion.angles_part: steps.set_joints if angles else None,
             hinge_torque: torsion_torque if angles else None,
-            acted_upon: int(acting),
-            pushed: int(linkage.particle_forces),
+            acts_on_bodies: int(acting),
+            particles_push: int(linkage.particle_forces),
         }
     )
 

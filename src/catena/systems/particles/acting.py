@@ -16,7 +16,7 @@ from ...kernels.marks import Bound, Filling, Kernel, Numbers, Slot, bind
 from ..base import Array, State
 from ..body import Body, Particles
 from ..numbers import finite_numbers, whole_number
-from ..potentials.in_time import followed
+from ..potentials.in_time import follow
 from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
 from ..potentials.pair_table import pair_potential_from
 from ..potentials.pairwise import NO_TYPE
@@ -176,10 +176,10 @@ class ActingParticles:
         if not self.is_listed:
             return bind(kernels.every_pair, plain)
         along: dict[Slot, Filling] = {
-            lists.act_on_listed_row: bind(row, {**own, kernels.partner: lists.listed}),
+            lists.act_on_listed_row: bind(row, {**own, kernels.partner: lists.read_partner}),
             lists.looks_at_both_ends: int(slot is kernels.push_all_between),
         }
-        return bind(lists.listed_pairs, {**plain, **along})
+        return bind(lists.list_pairs, {**plain, **along})
 
     @property
     def is_listed(self) -> bool:
@@ -319,7 +319,7 @@ def pairs_from(given: GivenPairs, where: str) -> Pairwise | PairTable | None:
             f"{given!r} is no pair potential", where=where, do="give LennardJones(...), a PairTable, or leave it out"
         )
     for potential in made.potentials if isinstance(made, PairTable) else () if made is None else (made,):
-        if followed(potential) is not potential:
+        if follow(potential) is not potential:
             raise InputError(
                 f"{potential!r} depends on time",
                 where=where,
@@ -328,7 +328,7 @@ def pairs_from(given: GivenPairs, where: str) -> Pairwise | PairTable | None:
     return made
 
 
-def checked_hops(given: object, where: str) -> int:
+def check_hops(given: object, where: str) -> int:
     """A whole number from 0 on."""
     return whole_number(given, where, "give how many joints apart bodies begin to interact: 0, 1, 2, ...", least=0)
 

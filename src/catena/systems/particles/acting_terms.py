@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import InputError
 from ...kernels.marks import Filling, Numbers, Slot, Written
 from ..base import Array
-from ..potentials.pairwise import interpreted
+from ..potentials.pairwise import interpret
 from . import kernels, slopes, terms
 from .layout import Term
 
@@ -146,7 +146,7 @@ class Terms:
         """(particles, 3): what each feels; the kernels as plain Python, which is fast enough for one state."""
         made = np.zeros((len(types), 3))
         for field in self.fields:
-            slope, par = interpreted(field.kernel("slope")), SimpleNamespace(particle_constant=field.constants)
+            slope, par = interpret(field.kernel("slope")), SimpleNamespace(particle_constant=field.constants)
             for a, kind in enumerate(types):
                 if field.types is None or kind in field.types:
                     made[a] -= slope(*places[a].tolist(), time, 0, par)
@@ -158,7 +158,7 @@ class Terms:
                 angle, gradients = np.arctan2(np.linalg.norm(np.cross(u, v)), u @ v), terms.bend_gradient(u, v)
             else:
                 angle, gradients = dihedral(*x), terms.twist_gradient(x[0] - x[1], x[1] - x[2], x[3] - x[2])
-            slope = interpreted(one.kernel("slope"))(float(angle), time, 0, par)
+            slope = interpret(one.kernel("slope"))(float(angle), time, 0, par)
             for a, gradient in zip(one.atoms, gradients, strict=False):
                 made[a] -= slope * np.array(gradient)
         return made

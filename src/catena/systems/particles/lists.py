@@ -19,7 +19,7 @@ def act_on_listed_row(a, first, end, par):
     """What is done with particle a and its partners with the places `first` to `end` in par.particle_partner."""
 
 
-def listed(k, par):
+def read_partner(k, par):
     """The partner at a place of the lists."""
     return par.particle_partner[k]
 
@@ -30,7 +30,7 @@ def looks_at_both_ends():
     return 0
 
 
-def listed_pairs(par):
+def list_pairs(par):
     """All pairs that may be within reach."""
     if not is_fresh(par):
         make_lists(par)

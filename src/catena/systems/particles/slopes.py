@@ -60,7 +60,7 @@ def find_changes(par):
     change_more(par)
 
 
-def changed_wrench(i, turn, par):
+def change_wrench(i, turn, par):
     """By how much force and torque on body i change."""
     force = ZERO
     torque = ZERO

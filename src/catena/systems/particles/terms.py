@@ -151,17 +151,17 @@ def push_angles_between(par):
         push_term(k, -slope, first, second, third, last, par)
         v0 = angle_energy(angle_of(k, 0.0, 0.0, par), t, which, par)
         v1 = angle_energy(angle_of(k, 1.0, 0.0, par), t, which, par)
-        work = dot(first, moved_by(term[Term.FIRST], par)) + dot(second, moved_by(term[Term.SECOND], par))
-        work += dot(third, moved_by(term[Term.THIRD], par))
+        work = dot(first, displacement(term[Term.FIRST], par)) + dot(second, displacement(term[Term.SECOND], par))
+        work += dot(third, displacement(term[Term.THIRD], par))
         if term[Term.KIND] == TWIST:
-            work += dot(last, moved_by(term[Term.FOURTH], par))
+            work += dot(last, displacement(term[Term.FOURTH], par))
         missing = v1 - v0 - slope * work
         if abs(missing) > ROUNDING * max(abs(v0), abs(v1)):
             make_up(k, missing, par)
 
 
 @within
-def moved_by(a, par):
+def displacement(a, par):
     """The displacement of particle a in the step."""
     return subtract(load3(par.particle[a], Particle.PLACE_END), load3(par.particle[a], Particle.PLACE))
 
@@ -173,19 +173,19 @@ def make_up(k, missing, par):
     total = 0.0
     for i in range(count):
         for j in range(i + 1, count):
-            _, change = stretched(term[Term.FIRST + i], term[Term.FIRST + j], par)
+            _, change = stretch(term[Term.FIRST + i], term[Term.FIRST + j], par)
             total += change * change
     if total > 0.0:
         for i in range(count):
             for j in range(i + 1, count):
-                middle, change = stretched(term[Term.FIRST + i], term[Term.FIRST + j], par)
+                middle, change = stretch(term[Term.FIRST + i], term[Term.FIRST + j], par)
                 f = scaled(-2.0 * missing * change / total, middle)
                 add3(par.particle[term[Term.FIRST + i]], Particle.PUSH, negative(f))
                 add3(par.particle[term[Term.FIRST + j]], Particle.PUSH, f)
 
 
 @within
-def stretched(a, b, par):
+def stretch(a, b, par):
     """The mean of the vector from particle a to particle b in a step, and by how much its square grows."""
     d0 = subtract(load3(par.particle[b], Particle.PLACE), load3(par.particle[a], Particle.PLACE))
     d1 = subtract(load3(par.particle[b], Particle.PLACE_END), load3(par.particle[a], Particle.PLACE_END))

@@ -121,8 +121,8 @@ class Elastic(Linkwise):
             object.__setattr__(self, "stiffness", given.stiffness)
             object.__setattr__(self, "rest", given.rest)
             return
-        stiffness = _checked_stiffness(given[0])
-        turn, shift = _checked_rest(given[1], self.coordinates)
+        stiffness = _check_stiffness(given[0])
+        turn, shift = _check_rest(given[1], self.coordinates)
         counts = {len(part) for part, single in ((stiffness, 2), (turn, 1), (shift, 1)) if part.ndim > single}
         if len(counts) > 1:
             raise InputError(
@@ -262,7 +262,7 @@ class Elastic(Linkwise):
 
     def describe(self) -> dict[str, Json]:
         if self.moves:
-            return {"kind": type(self).__name__, **elastic_in_time.described((self.stiffness, self.rest))} | {
+            return {"kind": type(self).__name__, **elastic_in_time.describe((self.stiffness, self.rest))} | {
                 "coordinates": self.coordinates, "frame": self.frame,
             }  # fmt: skip
         return {
@@ -295,7 +295,7 @@ def _of_link(j: int, many: bool) -> str:
     return f" of link {j}" if many else ""
 
 
-def _checked_stiffness(given: ArrayLike) -> Array:
+def _check_stiffness(given: ArrayLike) -> Array:
     where, do = "Elastic.stiffness", "give a symmetric matrix without negative eigenvalues, rotation before translation"
     found = finite_numbers(given, (6, 6), (None, 6, 6), where=where)
     many = found.ndim == 3
@@ -321,7 +321,7 @@ def _checked_stiffness(given: ArrayLike) -> Array:
     return stack if many else stack[0]
 
 
-def _checked_rest(given: Sequence[ArrayLike], coordinates: Coordinates) -> tuple[Array, Array]:
+def _check_rest(given: Sequence[ArrayLike], coordinates: Coordinates) -> tuple[Array, Array]:
     """Coordinates of the rotation, and the translation, of one link or of many."""
     where = "Elastic.rest"
     if isinstance(given, (str, Mapping)) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != 2:

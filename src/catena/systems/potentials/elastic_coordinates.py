@@ -14,7 +14,7 @@ from ...arrays import Array
 from ...geometry import rotations
 from ...geometry.rotations import hat
 from . import elastic_kernels
-from .pairwise import interpreted
+from .pairwise import interpret
 
 Coordinates: TypeAlias = Literal["cayley", "exponential"]
 Frame: TypeAlias = Literal["first", "middle"]
@@ -64,7 +64,7 @@ def slopes_of(x: Array, coordinates: Coordinates, frame: Frame) -> Array:
 
 def factors(q: Array, coordinates: Coordinates) -> tuple[Array, Array]:
     """G and E of `elastic_kernels` for quaternions (..., 4)."""
-    g, e = interpreted(FACTORS[coordinates], np)(q[..., 0])
+    g, e = interpret(FACTORS[coordinates], np)(q[..., 0])
     return g, e
 
 

@@ -1,4 +1,4 @@
-"""Elastic links whose stiffness or rest depends on time: their numbers, texts and tables, in rows as `timed_values` names them."""
+"""Elastic links whose stiffness or rest depends on time: their numbers, texts and tables, in rows as `list_timed_values` names them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def constants_of(given: object) -> tuple[float, ...]:
     return (*rest, *(stiffness[6 * i + j] for i in range(6) for j in range(i, 6)))
 
 
-def described(given: object) -> dict[str, Json]:
+def describe(given: object) -> dict[str, Json]:
     """As a case writes them."""
     stiffness, rest = cast("Moving", given)
     rows = [[describe_in_time(one) for one in stiffness[k : k + 6]] for k in range(0, 36, 6)]

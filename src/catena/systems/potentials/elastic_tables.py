@@ -30,7 +30,7 @@ from ...text.number_files import LARGEST, read_arrays
 from ..numbers import finite_numbers
 from .elastic import COMPONENTS, UPPER, Elastic
 from .elastic_coordinates import Coordinates, Frame
-from .pairwise import checked
+from .pairwise import check
 
 CONVENTION = ("coordinates", "frame", "angle_unit")
 ANGLE_UNIT = 1.0  # radians
@@ -58,8 +58,8 @@ def write_table(links: Elastic, path: Path) -> None:
 def read_table(path: Path, given: Mapping[str, object]) -> Elastic:
     """The links of a file; `given` says what it does not say of its convention, and may not say otherwise."""
     stated, turn, shift, stiffness = (_from_npz if check_kind(path) == ".npz" else _from_csv)(path)
-    convention = {name: _agreed(name, stated.get(name), given.get(name), str(path)) for name in CONVENTION}
-    unit = checked(convention["angle_unit"], f"{path}, angle_unit", above=0.0)
+    convention = {name: _agree(name, stated.get(name), given.get(name), str(path)) for name in CONVENTION}
+    unit = check(convention["angle_unit"], f"{path}, angle_unit", above=0.0)
     units = np.array([unit] * 3 + [1.0] * 3)
     coordinates = cast(Coordinates, convention["coordinates"])  # `Elastic` checks both
     frame = cast(Frame, convention["frame"])
@@ -77,7 +77,7 @@ def _head(a: str, b: str) -> str:
     return f"k_{a}_{b}"
 
 
-def _agreed(name: str, stated: object, given: object, where: str) -> object:
+def _agree(name: str, stated: object, given: object, where: str) -> object:
     """What the file or the caller says, if they do not contradict each other."""
     if stated is not None and given is not None and stated != given:
         raise InputError(

@@ -25,7 +25,7 @@ from ..sampled import TIME, InTime, Sampled, depends_on_time, span_of
 from .elastic import Elastic
 from .link_potentials import ROTATION, LinkKernel, LinkSum, Linkwise, MixedPotential, Potential
 from .pair_table import PairTable
-from .pairwise import OfParameters, Pairwise, PotentialSum, Quantity, interpreted, timed_values
+from .pairwise import OfParameters, Pairwise, PotentialSum, Quantity, interpret, list_timed_values
 from .wells import Well
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ SQUARE = "s"  # the square of a distance, in expressions
 
 def numbers_at(potential: One, t: float) -> One:
     """The potential with the numbers that its parameters have at time t."""
-    numbers = {name: number_at(value, t) for name, value in timed_values(potential).items()}
+    numbers = {name: number_at(value, t) for name, value in list_timed_values(potential).items()}
     return _with_numbers(potential, numbers)
 
 
@@ -63,7 +63,7 @@ def _with_symbols(potential: One, symbols: Mapping[str, object]) -> One:
     text = getattr(potential, "constants_kernel", None)
     if text is not None:
         ordered = tuple(twin.__dict__["parameters"].values())
-        twin.__dict__["_constants"] = (*ordered, *interpreted(text, _functions())(ordered))
+        twin.__dict__["_constants"] = (*ordered, *interpret(text, _functions())(ordered))
     return twin
 
 
@@ -79,7 +79,7 @@ def _fields(
     values: Mapping[str, object],
     make: Callable[[Pairwise, Mapping[str, object]], Pairwise],
 ) -> dict[str, object]:
-    """The fields of a potential with other values of the parameters that may depend on time, named as `timed_values` does.
+    """The fields of a potential with other values of the parameters that may depend on time, named as `list_timed_values` does.
 
     `make` gives potentials within it their values.
     """
@@ -140,7 +140,7 @@ class Moving(ABC, Generic[Kind]):
     @property
     def timed_parameters(self) -> dict[str, InTime]:
         """All parameters that may depend on time, by name."""
-        return timed_values(self.given)
+        return list_timed_values(self.given)
 
     @property
     def tables(self) -> tuple[Sampled, ...]:
@@ -191,7 +191,7 @@ class MovingPair(Moving[Pairwise], Pairwise):
     def kernel(self, quantity: Quantity) -> Kernel:
         return self.now.kernel(quantity)
 
-    def _known_well(self) -> Well:
+    def _find_well(self) -> Well:
         return self.now.well
 
     @property
@@ -205,7 +205,7 @@ class MovingPair(Moving[Pairwise], Pairwise):
         return math.inf
 
     def _energy(self, constants: Sequence[sympy.Expr]) -> list[Piece]:
-        kernel = interpreted(self.now.kernel("energy"), _functions())
+        kernel = interpret(self.now.kernel("energy"), _functions())
         return pieces_of(lambda s: kernel(s, 0, SimpleNamespace(pair=constants)))
 
 
@@ -229,7 +229,7 @@ class MovingLink(Moving[Linkwise], Linkwise):
         if isinstance(self.now, Elastic):
             return [Piece((), self.now.in_strain(constants))]
         names = ("d1", "d2", "d3", *(name.lower() for name in ROTATION))
-        kernel = interpreted(self.now.part("link_energy"), _functions())
+        kernel = interpret(self.now.part("link_energy"), _functions())
         found = kernel(*(sympy.Symbol(name, real=True) for name in names), 0, SimpleNamespace(link=constants))
         return [Piece((), sympy.sympify(found))]
 
@@ -270,29 +270,29 @@ def pieces_of(energy: Callable[[sympy.Symbol], object]) -> list[Piece]:
     return found
 
 
-def followed(potential: Potential) -> Potential:
+def follow(potential: Potential) -> Potential:
     """The potential with those parts that depend on time as `Moving`; the same one if there are none."""
     if isinstance(potential, MixedPotential):
-        pairs, links = followed(potential.pairs), followed(potential.links)
+        pairs, links = follow(potential.pairs), follow(potential.links)
         assert isinstance(pairs, Pairwise | PairTable) and isinstance(links, Linkwise)
         same = pairs is potential.pairs and links is potential.links
         return potential if same else MixedPotential(pairs, links)
     if isinstance(potential, PairTable):
-        made = {types: None if one is None else _followed_pair(one) for types, one in potential.pairs.items()}
+        made = {types: None if one is None else _follow_pair(one) for types, one in potential.pairs.items()}
         return potential if all(made[types] is one for types, one in potential.pairs.items()) else PairTable(made)
-    return _followed_pair(potential) if isinstance(potential, Pairwise) else _followed_link(potential)
+    return _follow_pair(potential) if isinstance(potential, Pairwise) else _follow_link(potential)
 
 
-def _followed_pair(potential: Pairwise) -> Pairwise:
+def _follow_pair(potential: Pairwise) -> Pairwise:
     if isinstance(potential, PotentialSum):
-        terms = tuple(map(_followed_pair, potential.terms))
+        terms = tuple(map(_follow_pair, potential.terms))
         return potential if all(map(_is, terms, potential.terms)) else PotentialSum(terms)
     return MovingPair(potential) if _moves(potential) else potential
 
 
-def _followed_link(potential: Linkwise) -> Linkwise:
+def _follow_link(potential: Linkwise) -> Linkwise:
     if isinstance(potential, LinkSum):
-        terms = tuple(map(_followed_link, potential.terms))
+        terms = tuple(map(_follow_link, potential.terms))
         if all(map(_is, terms, potential.terms)):
             return potential
         if potential.links is not None:
@@ -305,7 +305,7 @@ def _followed_link(potential: Linkwise) -> Linkwise:
 
 
 def _moves(potential: Pairwise | Linkwise) -> bool:
-    return any(map(depends_on_time, timed_values(potential).values()))
+    return any(map(depends_on_time, list_timed_values(potential).values()))
 
 
 def _is(one: object, other: object) -> bool:

@@ -32,7 +32,7 @@ from ..sampled import GivenInTime, InTime, components, describe_in_time
 from . import link_kernels
 from .named_constants import FromText, constants_text
 from .pair_potentials import PairTable, Pairwise
-from .pairwise import OfParameters, Summed, interpreted, register, require_numbers
+from .pairwise import OfParameters, Summed, interpret, register, require_numbers
 
 LinkKernel = Literal["link_energy", "link_force"]
 
@@ -98,7 +98,7 @@ class Linkwise(OfParameters):
                 do="give a vector (3,) and a rotation matrix (3, 3)",
             )  # fmt: skip
         try:
-            result = interpreted(self.kernel(name))(
+            result = interpret(self.kernel(name))(
                 *position.tolist(), *matrix.ravel().tolist(), SimpleNamespace(link=self._one_row().tolist())
             )
         except (ZeroDivisionError, ValueError, OverflowError):
@@ -122,7 +122,7 @@ class Linkwise(OfParameters):
         return forces
 
     def _at_once(self, name: LinkKernel, d: Array, rotation: Array) -> list[Array] | None:
-        kernel, par = interpreted(self.kernel(name), np), SimpleNamespace(link=self._one_row().tolist())
+        kernel, par = interpret(self.kernel(name), np), SimpleNamespace(link=self._one_row().tolist())
         try:
             with np.errstate(all="ignore"):
                 found = kernel(*d.T, *rotation.reshape(-1, 9).T, par)
@@ -196,7 +196,7 @@ class LinkPotential(FromText, Linkwise):
         self._check([*POSITION, *ROTATION], missing, do="write V as text in d1 d2 d3 and Q11 .. Q33")
 
     def part(self, name: LinkKernel) -> Written:
-        return self._written(f"derived_{name}", name)
+        return self._write(f"derived_{name}", name)
 
     def _derive(self) -> str:
         import sympy

@@ -9,34 +9,34 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ...disk_cache import remembered
+from ...disk_cache import remember
 from ...errors import InputError
 from ...expressions import parse, to_text, write_lines
 from ...kernels.marks import Written
 from ...text.plain import Json
 from ..sampled import TIME, InTime, depends_on_time, describe_in_time
-from .pairwise import checked, interpreted, number_or_in_time
+from .pairwise import check, interpret, number_or_in_time
 
 if TYPE_CHECKING:
     import sympy
 
 
-def checked_parameters(parameters: object, taken: Sequence[str], where: str) -> dict[str, float]:
+def check_parameters(parameters: object, taken: Sequence[str], where: str) -> dict[str, float]:
     """Named numbers in the order of their names, so that no text depends on how they were listed."""
-    named = _named(parameters, taken, where)
-    return {name: checked(value, f"{where}.parameters.{name}") for name, value in sorted(named.items())}
+    named = _name(parameters, taken, where)
+    return {name: check(value, f"{where}.parameters.{name}") for name, value in sorted(named.items())}
 
 
 def parameters_in_time(parameters: object, taken: Sequence[str], where: str, text: object) -> dict[str, InTime]:
     """Named numbers, texts in t or tables, alike. A text of the potential in which t stands has it as a parameter."""
-    named = _named(parameters, taken, where)
+    named = _name(parameters, taken, where)
     made = {name: number_or_in_time(value, f"{where}.parameters.{name}") for name, value in named.items()}
     if isinstance(text, str) and TIME in parse(text, [*taken, *made, TIME], what="potential").names:
         made.setdefault(TIME, TIME)
     return dict(sorted(made.items()))
 
 
-def _named(parameters: object, taken: Sequence[str], where: str) -> Mapping[str, object]:
+def _name(parameters: object, taken: Sequence[str], where: str) -> Mapping[str, object]:
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters = {parameters!r}", where=f"{where}.parameters", do='write {"a": 1.0}')
     for name in parameters:
@@ -59,7 +59,7 @@ def constant_values(text: str, parameters: Mapping[str, InTime], where: str) -> 
     if any(map(depends_on_time, parameters.values())):
         return ()
     try:
-        made = interpreted(Written("constants", text, __name__))(given)
+        made = interpret(Written("constants", text, __name__))(given)
     except (ZeroDivisionError, ValueError, OverflowError):
         made = (math.nan,)
     if not all(map(math.isfinite, made)):
@@ -102,15 +102,15 @@ class FromText(ABC):
     @property
     def constants_kernel(self) -> Written:
         """(values of the parameters) -> what the kernels need besides."""
-        return self._written("constants", "constants")
+        return self._write("constants", "constants")
 
-    def _written(self, name: str, key: str) -> Written:
+    def _write(self, name: str, key: str) -> Written:
         return Written(name, self._texts[key], type(self).__module__)
 
     @cached_property
     def _texts(self) -> dict[str, str]:
         request = json.dumps([type(self).__name__, self.text, list(self.parameters)])
-        return json.loads(remembered(request, self._derive))
+        return json.loads(remember(request, self._derive))
 
     @abstractmethod
     def _derive(self) -> str:

@@ -45,7 +45,7 @@ class PairPotential(FromText, Pairwise):
         self._check(("r",), "does not depend on r", do="write V as text in the distance r")
 
     def kernel(self, quantity: Quantity) -> Written:
-        return self._written(f"derived_{quantity}", quantity)
+        return self._write(f"derived_{quantity}", quantity)
 
     def _derive(self) -> str:
         import sympy

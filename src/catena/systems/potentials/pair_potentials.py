@@ -86,7 +86,7 @@ class LennardJones(_WithSigma):
     def mean_kernel(self) -> Kernel:
         return kernels.lennard_jones_mean
 
-    def _known_well(self) -> Well:
+    def _find_well(self) -> Well:
         """Most attraction at r = (26/7)^(1/6) sigma; at 4 sigma it is 6e-4 of that."""
         u3 = 7.0 / 26.0
         cohesion = 24.0 * self.epsilon / self.sigma * (u3 - 2.0 * u3 * u3) * u3 ** (1.0 / 6.0)
@@ -131,7 +131,7 @@ class WCA(_WithSigma):
         require_numbers(self)
         return 2.0 ** (1.0 / 6.0) * self.sigma
 
-    def _known_well(self) -> Well:
+    def _find_well(self) -> Well:
         return Well(self.sigma, 0.0, math.inf)
 
 
@@ -172,7 +172,7 @@ class Morse(Pairwise):
     def kernel(self, quantity: Quantity) -> Kernel:
         return {"energy": kernels.morse_energy, "force": kernels.morse_force, "slope": kernels.morse_slope}[quantity]
 
-    def _known_well(self) -> Well:
+    def _find_well(self) -> Well:
         """Most attraction where e = exp(-a (r - r0)) = 1/2; it ends at the outer root of 4 e (1 - e) = 1e-3."""
         end = self.r0 - math.log(0.5 * FALLEN / (1.0 + math.sqrt(1.0 - FALLEN))) / self.a
         return Well(self.r0, 0.5 * self.depth * self.a, end)
@@ -216,7 +216,7 @@ class Yukawa(Pairwise):
     def kernel(self, quantity: Quantity) -> Kernel:
         return {"energy": kernels.yukawa_energy, "force": kernels.yukawa_force, "slope": kernels.yukawa_slope}[quantity]
 
-    def _known_well(self) -> Well:
+    def _find_well(self) -> Well:
         """No distance is too close for it."""
         return Well(0.0, 0.0 if self.strength > 0 else math.inf, math.inf)
 
@@ -265,5 +265,5 @@ class Harmonic(Pairwise):
             "slope": kernels.harmonic_slope,
         }[quantity]
 
-    def _known_well(self) -> Well:
+    def _find_well(self) -> Well:
         return Well(self.r0, math.inf, math.inf)

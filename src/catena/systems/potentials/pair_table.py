@@ -46,7 +46,7 @@ class PairTable:
                 raise InputError(
                     f"{potential!r} is no pair potential", where=f"PairTable{types!r}", do="give one, or None"
                 )
-            ordered = _ordered(*types)
+            ordered = _order(*types)
             if ordered in pairs and pairs[ordered] != potential:
                 raise InputError(
                     f"two potentials for {ordered[0]!r} and {ordered[1]!r}", where="PairTable", do="give one of them"
@@ -62,7 +62,7 @@ class PairTable:
         if NO_TYPE in (first, second):
             return None
         try:
-            return self.pairs[_ordered(first, second)]
+            return self.pairs[_order(first, second)]
         except KeyError:
             raise InputError(
                 f"there is no potential for particles of types {first!r} and {second!r}", where="PairTable",
@@ -152,7 +152,7 @@ def _is_type(name: object) -> bool:
     return isinstance(name, (int, str)) and not isinstance(name, bool)
 
 
-def _ordered(first: Type, second: Type) -> tuple[Type, Type]:
+def _order(first: Type, second: Type) -> tuple[Type, Type]:
     return (first, second) if _rank(first) <= _rank(second) else (second, first)
 
 

@@ -100,7 +100,7 @@ class Pairwise(OfParameters):
     def well(self) -> Well:
         """Where the particles rest, how strongly they are held there and how far."""
         require_numbers(self)
-        return self._known_well()
+        return self._find_well()
 
     @property
     def length(self) -> float:
@@ -117,7 +117,7 @@ class Pairwise(OfParameters):
         """Where the force has fallen to 1e-3 of the cohesion; inf if it never does, or if nothing attracts."""
         return self.well.reach
 
-    def _known_well(self) -> Well:
+    def _find_well(self) -> Well:
         """By a formula; found by a search where none is known."""
         return find_well(self._plain_force())
 
@@ -153,7 +153,7 @@ class Pairwise(OfParameters):
     def _plain(self, quantity: Quantity) -> Callable[[float], float]:
         """A kernel as a Python function of r; nan where it is not defined."""
         require_numbers(self)
-        kernel = interpreted(self.kernel(quantity))
+        kernel = interpret(self.kernel(quantity))
         par = SimpleNamespace(pair=self.constants)
         return lambda r: value_or_nan(kernel, r * r, 0, par)
 
@@ -172,9 +172,7 @@ class Pairwise(OfParameters):
         found = np.full(flat.shape, np.nan)
         if flat.size > FEW:
             par = SimpleNamespace(pair=self.constants)
-            energy, force = (
-                at_once(interpreted(self.kernel(part)), flat * flat, 0, par) for part in ("energy", "force")
-            )
+            energy, force = (at_once(interpret(self.kernel(part)), flat * flat, 0, par) for part in ("energy", "force"))
             if energy is not None and force is not None:
                 found = np.where(np.isfinite(energy), energy if quantity == "energy" else force * flat, np.nan)
         odd = ~np.isfinite(found)  # also all that cannot be computed at once
@@ -273,7 +271,7 @@ class PotentialSum(Summed, Pairwise):
         return functools.reduce(operator.add, map(potential_from, terms))
 
 
-def interpreted(kernel: Filling, functions: ModuleType | SimpleNamespace = elementary) -> FunctionType:
+def interpret(kernel: Filling, functions: ModuleType | SimpleNamespace = elementary) -> FunctionType:
     """A kernel as a plain Python function: the text of a written one run as it stands.
 
     With `functions=numpy` it takes arrays, unless it branches on them; its functions may then differ in the last place.
@@ -285,7 +283,7 @@ def interpreted(kernel: Filling, functions: ModuleType | SimpleNamespace = eleme
         return kernel
     known = kernel.__globals__
     called = [name for name in kernel.__code__.co_names if isinstance(known.get(name), FunctionType)]
-    changed = {"math": functions} | {name: interpreted(known[name], functions) for name in called}
+    changed = {"math": functions} | {name: interpret(known[name], functions) for name in called}
     return FunctionType(kernel.__code__, known | changed)
 
 
@@ -299,7 +297,7 @@ def value_or_nan(function: Callable[..., float], *arguments: object) -> float:
 
 def _run(kernel: Written, functions: ModuleType | SimpleNamespace) -> FunctionType:
     namespace: dict[str, object] = {"math": functions}
-    namespace |= {name: interpreted(used, functions) for name, used in kernel.uses}
+    namespace |= {name: interpret(used, functions) for name, used in kernel.uses}
     exec(compile(kernel.text, "<written>", "exec"), namespace)
     made = namespace[kernel.name]
     assert isinstance(made, FunctionType)
@@ -324,7 +322,7 @@ def at_once(
         return None
 
 
-def checked(value: object, where: str, *, least: float | None = None, above: float | None = None) -> float:
+def check(value: object, where: str, *, least: float | None = None, above: float | None = None) -> float:
     """A finite number within its bounds."""
     number = finite_number(value, where)
     if above is not None and not number > above:
@@ -338,10 +336,10 @@ def number_or_in_time(value: object, where: str, **bounds: float) -> InTime:
     """A finite number within its bounds; or a text in t that depends on it, or a table, whose numbers are looked at when they are used."""
     if isinstance(value, (str, Sampled, Mapping)):
         value = in_time(value, where)
-    return value if isinstance(value, (str, Sampled)) else checked(value, where, **bounds)
+    return value if isinstance(value, (str, Sampled)) else check(value, where, **bounds)
 
 
-def timed_values(potential: OfParameters) -> dict[str, InTime]:
+def list_timed_values(potential: OfParameters) -> dict[str, InTime]:
     """The parameters of a potential that may depend on time; vectors by components, named parameters by their names, those of inner ones, too."""
     found: dict[str, InTime] = {}
     for name in potential.timed:
@@ -349,10 +347,10 @@ def timed_values(potential: OfParameters) -> dict[str, InTime]:
         if isinstance(given, Mapping):
             found |= given
         elif isinstance(given, Pairwise):
-            found |= {f"{name}.{own}": value for own, value in timed_values(given).items()}
+            found |= {f"{name}.{own}": value for own, value in list_timed_values(given).items()}
         elif isinstance(given, tuple) and given and isinstance(given[0], Pairwise):
             for k, inner in enumerate(given):
-                found |= {f"{name}[{k}].{own}": value for own, value in timed_values(inner).items()}
+                found |= {f"{name}[{k}].{own}": value for own, value in list_timed_values(inner).items()}
         elif isinstance(given, tuple):
             found |= {f"{name}[{k}]": part for k, part in enumerate(given)}
         else:
@@ -362,7 +360,7 @@ def timed_values(potential: OfParameters) -> dict[str, InTime]:
 
 def require_numbers(potential: Pairwise | Linkwise) -> None:
     """InputError for a potential that depends on time, where its values are asked for."""
-    for name, value in timed_values(potential).items():
+    for name, value in list_timed_values(potential).items():
         if depends_on_time(value):
             raise InputError(
                 f"{name} depends on time", where=type(potential).__name__, do="ask at a time: potential.at(t)"

@@ -25,7 +25,7 @@ from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientati
 from ..phase_space import Pair, PhaseSpace
 from ..sampled import depends_on_time
 from ..scene import Scene
-from ..states import checked_state, naming_arguments
+from ..states import as_state, naming_arguments
 from . import kernels as kernels
 from .flight import Flight, flights, positions
 
@@ -318,7 +318,7 @@ class ScalingBody(OneBody):
         """
         if not self.is_free:
             raise CapabilityError("only motion without forces has a closed form", do="simulate it")
-        times, start = finite_numbers(t, where="exact.t"), checked_state(self, start, "exact.start")
+        times, start = finite_numbers(t, where="exact.t"), as_state(self, start, "exact.start")
         z, flat = self.to_stepped(start), times.ravel()
         rests = self.constraint == "equality"
         first = Flight(start.time, float(z[13]), float(z[14]), 0.0, rests)
@@ -353,7 +353,7 @@ class ScalingBody(OneBody):
             raise CapabilityError(
                 "impacts are known in closed form only without forces, for the unilateral constraint", do="simulate it"
             )
-        start = checked_state(self, start, "impacts.start")
+        start = as_state(self, start, "impacts.start")
         z = self.to_stepped(start)
         first = Flight(start.time, float(z[13]), float(z[14]), 0.0)
         found = flights(first, self._turning_rate(z[10:13]), self.restitution, until)

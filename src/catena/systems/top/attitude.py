@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ...disk_cache import remembered
+from ...disk_cache import remember
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...expressions.values import first_undefined
@@ -25,7 +25,7 @@ from ...text.plain import Json
 from ..numbers import finite_numbers
 from ..potentials.in_time import number_at
 from ..potentials.named_constants import parameters_in_time
-from ..potentials.pairwise import interpreted, number_or_in_time
+from ..potentials.pairwise import interpret, number_or_in_time
 from ..sampled import (
     SPLINES,
     TIME,
@@ -36,7 +36,7 @@ from ..sampled import (
     in_time,
     span_of,
     spline_arrays,
-    written_in_time,
+    write_in_time,
 )
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class AttitudePotential:
             if not depends_on_time(value):
                 lines.append(f"    {outputs[0]} = par.potential_given[{k}]")
                 continue
-            lines += [f"    {line}" for line in written_in_time(value, outputs, table)]
+            lines += [f"    {line}" for line in write_in_time(value, outputs, table)]
             table += isinstance(value, Sampled)
         return Written("set_numbers", "\n".join(lines), __name__, SPLINES)
 
@@ -182,7 +182,7 @@ class AttitudePotential:
     def _at(self, name: str, r: np.ndarray, time: float) -> list[float]:
         numbers = np.array(list(self.numbers_at(time).values()) or [0.0])
         try:
-            found = interpreted(self.kernel(name))(tuple(r.ravel().tolist()), SimpleNamespace(potential=numbers))
+            found = interpret(self.kernel(name))(tuple(r.ravel().tolist()), SimpleNamespace(potential=numbers))
         except (ZeroDivisionError, ValueError, OverflowError):
             found = math.nan
         return np.atleast_1d(found).tolist()
@@ -193,7 +193,7 @@ class AttitudePotential:
         request = json.dumps(
             ["attitude of a matrix", self.text, list(self.parameters), *([changing] if changing else [])]
         )
-        return json.loads(remembered(request, self._derive))
+        return json.loads(remember(request, self._derive))
 
     def _derive(self) -> str:
         import sympy

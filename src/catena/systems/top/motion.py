@@ -6,8 +6,8 @@ symplectic Runge-Kutta method keeps both: no multiplier is needed.
 """
 
 from ...geometry.quaternion import (
-    carried,
-    carried_from,
+    carry,
+    carry_from,
     half_product,
     load4,
     normalised_rotation,
@@ -157,7 +157,7 @@ def half_spin(z, par):
 @within
 def velocity_of(z, par):
     """qdot = G(q)^T w."""
-    return carried(load4(z, 0), half_spin(z, par))
+    return carry(load4(z, 0), half_spin(z, par))
 
 
 def quaternion_velocity(z, par, out):
@@ -168,7 +168,7 @@ def quaternion_velocity(z, par, out):
 @within
 def gyration(z, par):
     """G(g)^T w: what the rotation does to g."""
-    return carried(load4(z, 4), half_spin(z, par))
+    return carry(load4(z, 4), half_spin(z, par))
 
 
 @within
@@ -176,7 +176,7 @@ def force_of(z, par):
     """gdot = G(g)^T w + 2 G(q)^T tau/|q|^2, the torque at the normalised rotation."""
     q = load4(z, 0)
     t = principal_torque(normalised_rotation(z), par)
-    return carried_from(gyration(z, par), q, scaled(2.0 / square(q), t))
+    return carry_from(gyration(z, par), q, scaled(2.0 / square(q), t))
 
 
 def quaternion_force(z, par, out):

@@ -260,7 +260,7 @@ class Top(OneBody):
                 views.field: top_motion.quaternion_field, views.velocity: top_motion.quaternion_velocity,
                 views.momentum_rate: top_motion.quaternion_force, views.publish: top_invariants.publish_quaternion,
                 views.measure: top_invariants.measure_quaternion, views.field_end: top_motion.quaternion_field_end,
-                views.registers: top_motion.quaternion_registers, views.held_parameters: self._held_parameters(),
+                views.registers: top_motion.quaternion_registers, views.held_parameters: self._hold_parameters(),
             }  # fmt: skip
             return View(name, kernels, 8, self.to_canonical, self.from_canonical, frozenset(flags), packs_many=True)
         return None
@@ -305,7 +305,7 @@ class Top(OneBody):
         # off the unit sphere these equations are not those of a Hamiltonian
         return View(name, kernels, 8, self.to_canonical, self.from_canonical, withdrawn=NOT_CANONICAL, packs_many=True)
 
-    def _held_parameters(self) -> Written:
+    def _hold_parameters(self) -> Written:
         """What the equations need of `par`, as numbers."""
         named = {"inverse": 3, "frame": 4, "potential": len(self.potential.values)}
         loaded = (f"({''.join(f'par.{name}[{k}], ' for k in range(count))})" for name, count in named.items())

@@ -30,7 +30,7 @@ PENDING = X  # row of the kick that is still to be made
 
 
 @size
-def tiled_count(par):
+def count_tiled(par):
     """Bodies of a tile, in which what stays of them stands; always replaced by a literal."""
     return par.lanes.shape[1]
 
@@ -92,7 +92,7 @@ def begin_body(start, j, z):
 @within
 def drift_body(w, j, fixed, spins, at, glide, par):
     """Free motion, without the particles; a status."""
-    m = tiled_count(par) + PADDING
+    m = count_tiled(par) + PADDING
     shift_one(w, fixed, at, m, glide)
     if is_fast_one(w, spins[at], glide):
         return turn_one_alone(w, j, glide, par)
@@ -106,12 +106,12 @@ def sweep_body(w, i, before, after, j, moves, push, glide, par, shown, links):
 
     Where it does not move, its forces are found again. All threads of a block come here as often.
     """
-    fixed = par.lanes[j // tiled_count(par)]
-    spins = par.spin[j // tiled_count(par)]
-    at = j % tiled_count(par)
+    fixed = par.lanes[j // count_tiled(par)]
+    spins = par.spin[j // count_tiled(par)]
+    at = j % count_tiled(par)
     status = 0
     if moves:
-        kick_one(w, fixed, at, tiled_count(par) + PADDING, push)
+        kick_one(w, fixed, at, count_tiled(par) + PADDING, push)
         status = drift_body(w, j, fixed, spins, at, glide, par)
     place_body(w, i, fixed, at, shown)
     together()
@@ -123,14 +123,14 @@ def sweep_body(w, i, before, after, j, moves, push, glide, par, shown, links):
 
 def move_chained(z, j, before, moves, push, glide, par, w, shown, links):
     """The first half of `sweep_body`, where columns are bodies."""
-    fixed = par.lanes[j // tiled_count(par)]
-    spins = par.spin[j // tiled_count(par)]
-    at = j % tiled_count(par)
+    fixed = par.lanes[j // count_tiled(par)]
+    spins = par.spin[j // count_tiled(par)]
+    at = j % count_tiled(par)
     status = 0
     load_whole(z, j, w)
     if moves:
         see_before(w, before, links)
-        kick_one(w, fixed, at, tiled_count(par) + PADDING, push)
+        kick_one(w, fixed, at, count_tiled(par) + PADDING, push)
         status = drift_body(w, j, fixed, spins, at, glide, par)
         store_moved(w, z, j)
     place_body(w, j, fixed, at, shown)
@@ -140,7 +140,7 @@ def move_chained(z, j, before, moves, push, glide, par, w, shown, links):
 def join_chained(z, j, after, par, w, shown, links):
     """The other half."""
     load_shown(shown, j, w)
-    link_body(w, j, after, par.pair, par.lanes[j // tiled_count(par)], j % tiled_count(par), shown, links)
+    link_body(w, j, after, par.pair, par.lanes[j // count_tiled(par)], j % count_tiled(par), shown, links)
     store_link(w, z, j)
 
 
@@ -149,10 +149,10 @@ def stirred_sweep_body(
     w, i, before, after, j, moves, push, glide, par, member, step, sums, shown, links, momenta, partial
 ):
     """`stirred_sweep` of body j, alike. sums: those of the body, the last of them that of its chain; momenta and partial: room for the total momentum."""
-    fixed = par.lanes[j // tiled_count(par)]
-    spins = par.spin[j // tiled_count(par)]
-    at = j % tiled_count(par)
-    m = tiled_count(par) + PADDING
+    fixed = par.lanes[j // count_tiled(par)]
+    spins = par.spin[j // count_tiled(par)]
+    at = j % count_tiled(par)
+    m = count_tiled(par) + PADDING
     status = 0
     if moves:
         kick_one(w, fixed, at, m, push)

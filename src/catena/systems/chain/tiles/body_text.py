@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ....kernels.marks import Filling, Written
 from .kernels import FAR, PADDING, F, R, X
-from .text import USES, Shape, acting, copied, link_lines, place_lines
+from .text import USES, Shape, acting, copy_constants, link_lines, place_lines
 
 STRIDE = 2
 SHOWN = 3  # of r, before those of x
@@ -81,16 +81,16 @@ def place_body_text(lanes: int, shape: Shape) -> Written:
 def link_body_text(lanes: int, shape: Shape) -> Written:
     """The link to the next body, shown to that."""
     at = OneBody(lanes)
-    lines = (*copied(shape), *link_lines(at, shape), *(f"links[{c}, i] = {at.own(F + c)}" for c in range(LINK)))
+    lines = (*copy_constants(shape), *link_lines(at, shape), *(f"links[{c}, i] = {at.own(F + c)}" for c in range(LINK)))
     return _text("link_body", "w, i, after, pair, fixed, at, shown, links", lines, acting(shape))
 
 
 def see_text() -> Written:
     """The link before the body, where kicks look for it; nothing if there is none."""
-    return _text("see_before", "w, before, links", _seen())
+    return _text("see_before", "w, before, links", _find_seen())
 
 
-def _seen() -> Iterator[str]:
+def _find_seen() -> Iterator[str]:
     yield "there = before >= 0"
     yield "at = before if there else 0"
     for c in range(LINK):

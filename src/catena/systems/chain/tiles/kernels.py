@@ -37,7 +37,7 @@ def lane_count(w):
 
 
 @size
-def placed_count(w):
+def count_placed(w):
     """Rows of x: what is placed for the links, of the particles and of the axes of a body; always replaced by a literal."""
     return w.shape[0]
 
@@ -70,7 +70,7 @@ def stride_of(w):
 
 def constants_row(w):
     """Where the constants of the bodies begin."""
-    return X + placed_count(w)
+    return X + count_placed(w)
 
 
 def spin_row(w):
@@ -209,7 +209,7 @@ def link_tile(z, t, par):
     if t + 1 < tiles:
         for c in range(3):
             w[(R + c) * n + lanes] = v[(R + c) * n]
-        for c in range(placed_count(z)):
+        for c in range(count_placed(z)):
             w[(X + c) * n + lanes] = v[(X + c) * n]
     if is_closed() and t + 1 == tiles:
         repeat_first(z, w, par.mass.shape[0] - t * lanes)
@@ -226,7 +226,7 @@ def repeat_first(z, w, i):
     n = stride_of(z)
     for c in range(3):
         w[(R + c) * n + i] = z[(R + c) * n]
-    for c in range(placed_count(z)):
+    for c in range(count_placed(z)):
         w[(X + c) * n + i] = z[(X + c) * n]
 
 

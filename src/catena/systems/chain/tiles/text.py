@@ -119,7 +119,7 @@ def link_text(lanes: int, shape: Shape) -> Written:
     Constants that are the same for all links are copied before the loop: they could overlap with what it writes.
     """
     lines = link_lines(in_lanes(lanes, shape), shape)
-    return _lanes_text("link_lanes", "w, pair", lanes, lines, copied(shape), acting(shape))
+    return _lanes_text("link_lanes", "w, pair", lanes, lines, copy_constants(shape), acting(shape))
 
 
 def acting(shape: Shape) -> Iterator[tuple[str, Filling]]:
@@ -130,7 +130,7 @@ def acting(shape: Shape) -> Iterator[tuple[str, Filling]]:
         yield f"bond{number}", bind(push_of_bond, {bond_force: term.kernel})
 
 
-def copied(shape: Shape) -> Iterator[str]:
+def copy_constants(shape: Shape) -> Iterator[str]:
     """Constants of pairs that are the same for all links, in registers."""
     same = {term for terms in shape.terms.pairs.values() for term in terms if not term.in_rows}
     for at, width in sorted({(term.at, term.width) for term in same}):
@@ -185,7 +185,7 @@ def link_lines(at: Places, shape: Shape) -> Iterator[str]:
             yield f"{at.own(row + c)} = {name}{c} if linked_on else 0.0"
 
 
-def _chosen(term: Term, at: Places, shape: Shape) -> str:
+def _is_chosen(term: Term, at: Places, shape: Shape) -> str:
     """Whether a link chooses a term that not all links choose."""
     assert term.chosen is not None
     row, number = term.chosen
@@ -235,7 +235,7 @@ def _push_lines(terms: tuple[Term, ...], l: int, at: Places, shape: Shape) -> It
     chosen = "0.0" if terms[0].chosen else "g0"
     for number, term in enumerate(terms):
         if term.chosen:
-            chosen = f"g{number} if {_chosen(term, at, shape)} else {chosen}"
+            chosen = f"g{number} if {_is_chosen(term, at, shape)} else {chosen}"
     yield f"g = {chosen}"
 
 
@@ -250,6 +250,6 @@ def _bond_lines(at: Places, shape: Shape) -> Iterator[str]:
         yield f"{found} = bond{number}(({own}), ({other}), (d0, d1, d2), linked(({_row(term, at, shape)})))"
         for c in range(3):
             for total, part in (("f", "g"), ("t", "h")):
-                value = f"({part}{c} if {_chosen(term, at, shape)} else 0.0)" if term.chosen else f"{part}{c}"
+                value = f"({part}{c} if {_is_chosen(term, at, shape)} else 0.0)" if term.chosen else f"{part}{c}"
                 yield f"{total}{c} = {value}" if first else f"{total}{c} += {value}"
         first = False

@@ -74,7 +74,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
     shape = -(-chain.count // lanes), lanes
     fills: dict[Slot, Filling] = {
         **split.fills,
-        kernels.lane_count: lanes, kernels.placed_count: m.placed, kernels.shape_count: m.constants,
+        kernels.lane_count: lanes, kernels.count_placed: m.placed, kernels.shape_count: m.constants,
         kernels.place_lanes: place_text(lanes, m), kernels.drift_lanes: drift_text(lanes, m),
         kernels.link_lanes: link_text(lanes, m), views.multiply_add: fused.multiply_add,
         views.settle: kernels.settle_tiles, views.keep: kernels.keep_tiles, views.recall: kernels.recall_tiles,
@@ -107,7 +107,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
 def bodies_of(count: int, lanes: int, m: Shape, fills: Mapping[Slot, Filling]) -> Bodies:
     """The same by a thread for each body."""
     own: dict[Slot, Filling] = {
-        body_kernels.tiled_count: lanes, body_kernels.chain_count: count, body_kernels.place_body: body_text.place_body_text(lanes, m),
+        body_kernels.count_tiled: lanes, body_kernels.chain_count: count, body_kernels.place_body: body_text.place_body_text(lanes, m),
         body_kernels.link_body: body_text.link_body_text(lanes, m), body_kernels.see_before: body_text.see_text(),
         one_by_one.begin_body: body_kernels.begin_body, one_by_one.load_body: body_text.load_text(), one_by_one.store_body: body_text.store_text(),
         one_by_one.sweep_body: body_kernels.sweep_body, one_by_one.stirred_sweep_body: body_kernels.stirred_sweep_body,
@@ -146,14 +146,14 @@ def body_lanes(chain: Chain, shape: tuple[int, int], m: Shape) -> Array:
     rows[:, LOAD:SHAPE] = par["load"]
     axes, links = SHAPE + 3 * m.particles, SHAPE + m.placed
     if m.particles:
-        rows[:, SHAPE:axes] = chain.alike.each(partial(filled_up, count=m.particles)).reshape(chain.count, -1)
+        rows[:, SHAPE:axes] = chain.alike.each(partial(fill_up, count=m.particles)).reshape(chain.count, -1)
     if m.has_bonds:
         rows[:, axes:links] = rotations.conjugate(par["frame"])
     rows[: chain.interactions.count, links:] = m.terms.rows
     return as_lanes(table, shape)
 
 
-def filled_up(body: Body, count: int) -> Array:
+def fill_up(body: Body, count: int) -> Array:
     """So many particles in principal axes: a body that has fewer holds its last one again, one that has none its centre."""
     positions = body.principal_particles.positions if len(body.particles) else np.zeros((1, 3))
     return positions[np.minimum(np.arange(count), len(positions) - 1)]

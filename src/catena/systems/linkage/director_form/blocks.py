@@ -16,7 +16,7 @@ from ....kernels.marks import optional, slot
 from ..layout import Joint, Link, Pair, Scratch, Values, Wrench
 from .clock import torsion_energy
 from .motors import has_motors, mean_push
-from .rows import angle_parts, angle_torque, both_levels, pairs_of, products, turned_by, values_near, wrench_of
+from .rows import angle_parts, angle_torque, both_levels, pairs_of, products, turn_by, values_near, wrench_of
 
 SMALL_TURN = 1e-5  # below it a difference quotient of a torsion is its derivative in the middle
 
@@ -75,20 +75,20 @@ def move_pair(c, change, parent):
 def deposit(sign, parent, column, t, width, scratch):
     """Put sign times what a wrench of a joint has changed by into a column of the block t."""
     low = 6 * both_levels()
-    gap = scaled(sign, changed(Wrench.ON_GAP, scratch))
+    gap = scaled(sign, change(Wrench.ON_GAP, scratch))
     store_down(t, low * width + column, width, gap)
-    store_down(t, (low + 3) * width + column, width, scaled(sign, changed(Wrench.CHILD_TORQUE, scratch)))
+    store_down(t, (low + 3) * width + column, width, scaled(sign, change(Wrench.CHILD_TORQUE, scratch)))
     store_down(t, (parent + low) * width + column, width, negative(gap))
-    store_down(t, (parent + low + 3) * width + column, width, scaled(sign, changed(Wrench.PARENT_TORQUE, scratch)))
+    store_down(t, (parent + low + 3) * width + column, width, scaled(sign, change(Wrench.PARENT_TORQUE, scratch)))
     if both_levels():
-        speed = scaled(sign, changed(Wrench.ON_SPEED, scratch))
+        speed = scaled(sign, change(Wrench.ON_SPEED, scratch))
         store_down(t, column, width, negative(speed))
-        store_down(t, 3 * width + column, width, scaled(-sign, changed(Wrench.ON_CHILD_SPIN, scratch)))
+        store_down(t, 3 * width + column, width, scaled(-sign, change(Wrench.ON_CHILD_SPIN, scratch)))
         store_down(t, parent * width + column, width, speed)
-        store_down(t, (parent + 3) * width + column, width, scaled(-sign, changed(Wrench.ON_PARENT_SPIN, scratch)))
+        store_down(t, (parent + 3) * width + column, width, scaled(-sign, change(Wrench.ON_PARENT_SPIN, scratch)))
 
 
-def changed(at, scratch):
+def change(at, scratch):
     """What a vector of the scratch OUT has changed by from that of BASE."""
     return subtract(load3(scratch, Scratch.OUT + at), load3(scratch, Scratch.BASE + at))
 
@@ -204,7 +204,7 @@ def angle_block(k, h, lam, a, b, c, par, t, width):
     pitch = joint[Joint.PITCH]
     u0, w0 = angle_parts(joint, a)
     u1, w1 = angle_parts(joint, b)
-    d = turned_by(u0, w0, u1, w1)
+    d = turn_by(u0, w0, u1, w1)
     ratio, ratio_slope = over_sine(d)
     torque, torque_slope = torsion_mean(k, joint[Joint.THETA], d, h, par)
     if pitch != 0.0:

@@ -61,12 +61,12 @@ def clock_part(z, e, h, time, par):
 def clock_between_nodes(z, e, h, time, par):
     """For steps that take the time in their middle; the angles at the end of the step stand in z."""
     set_time(time, par)
-    gained = -stored(z, 0, par)
+    gained = -energy_in_time(z, 0, par)
     set_time(time + 0.5 * h, par)
-    gained += stored(z, 0, par)
-    lost = stored(z, 1, par)
+    gained += energy_in_time(z, 0, par)
+    lost = energy_in_time(z, 1, par)
     set_time(time + h, par)
-    gained += stored(z, 1, par) - lost
+    gained += energy_in_time(z, 1, par) - lost
     summation.add(z, e, work_place(par), gained)
 
 
@@ -96,7 +96,7 @@ def angle_at(z, k, node, par):
     return z[13 * par.mass.shape[0] + 4 * par.link.shape[0] + k]
 
 
-def weighed(g, node, par):
+def weigh(g, node, par):
     """The energy of all bodies at a node, in a field of gravity g."""
     total = 0.0
     for i in range(par.mass.shape[0]):
@@ -104,9 +104,9 @@ def weighed(g, node, par):
     return total
 
 
-def stored(z, node, par):
+def energy_in_time(z, node, par):
     """The energy, at this time and at a node, of what may change with t."""
-    total = weighed(gravity_now(par), node, par)
+    total = weigh(gravity_now(par), node, par)
     for k in range(par.link.shape[0]):
         if par.link[k, Link.TORSION] >= 0:
             total += torsion_energy(angle_at(z, k, node, par), par.link[k, Link.TORSION], par)
@@ -115,7 +115,7 @@ def stored(z, node, par):
 
 def growth(z, node, par):
     """Its derivative by the time alone."""
-    total = weighed(gravity_slope(par), node, par)
+    total = weigh(gravity_slope(par), node, par)
     for k in range(par.link.shape[0]):
         if par.link[k, Link.TORSION] >= 0:
             total += torsion_rate(angle_at(z, k, node, par), par.link[k, Link.TORSION], par)

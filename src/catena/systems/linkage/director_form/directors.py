@@ -268,10 +268,10 @@ def correct(z, h, par, x):
     if eliminate(big, total, total, width) != 0:
         return -1.0
     substitute(big, total, width, par.delta)
-    return added_correction(par, x)
+    return add_correction(par, x)
 
 
-def added_correction(par, x):
+def add_correction(par, x):
     """Add par.delta to x; its size, relative to the motion it leads to (from rest there is none before it), or -1."""
     largest = 0.0
     moved = 0.0

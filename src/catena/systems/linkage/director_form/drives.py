@@ -87,22 +87,20 @@ def change_of(k, unit, par):
     wrench_of(k, a, b, unit, par)
     moved = subtract(load3(par.node[1, j], Node.MOVE), load3(par.node[1, i], Node.MOVE))
     total = dot(load3(out, Wrench.ON_GAP), moved)
-    total += dot(load3(out, Wrench.PARENT_TORQUE), turned(i, par)) + dot(
-        load3(out, Wrench.CHILD_TORQUE), turned(j, par)
-    )
+    total += dot(load3(out, Wrench.PARENT_TORQUE), turn(i, par)) + dot(load3(out, Wrench.CHILD_TORQUE), turn(j, par))
     if both_levels():
-        total += dot(load3(out, Wrench.ON_SPEED), gained(Pair.SPEED, a, b))
-        total += dot(load3(out, Wrench.ON_PARENT_SPIN), gained(Pair.PARENT_SPIN, a, b))
-        total += dot(load3(out, Wrench.ON_CHILD_SPIN), gained(Pair.CHILD_SPIN, a, b))
+        total += dot(load3(out, Wrench.ON_SPEED), gain(Pair.SPEED, a, b))
+        total += dot(load3(out, Wrench.ON_PARENT_SPIN), gain(Pair.PARENT_SPIN, a, b))
+        total += dot(load3(out, Wrench.ON_CHILD_SPIN), gain(Pair.CHILD_SPIN, a, b))
     return total
 
 
-def turned(i, par):
+def turn(i, par):
     """Cayley vector of the turn of body i in space; of the ground, the last body, there is none."""
     return times(load9(par.node[0, i], Node.DIRECTORS), load3(par.node[1, i], Node.TURN))
 
 
-def gained(at, a, b):
+def gain(at, a, b):
     """What a vector of a pair has gained from node a to node b."""
     return subtract(load3(b, at), load3(a, at))
 

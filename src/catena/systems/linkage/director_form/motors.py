@@ -89,7 +89,7 @@ def limit_drag(theta, rate, at, signal, par):
     return -c * x * rate, (-c * rate if x != 0.0 else 0.0), -c * x
 
 
-def pushed(theta, rate, which, par):
+def push_joints(theta, rate, which, par):
     """Motors and drags together."""
     m, m_theta, m_rate = motor_torque(theta, rate, which, par)
     d, d_theta, d_rate = drag_torque(theta, rate, which, par)
@@ -98,7 +98,7 @@ def pushed(theta, rate, which, par):
 
 def mean_push(which, theta, d, h, par):
     """h^2 times the torque in the middle of a step in which the angle goes from theta to theta + d, and its derivative by d."""
-    torque, by_theta, by_rate = pushed(theta + 0.5 * d, d / h, which, par)
+    torque, by_theta, by_rate = push_joints(theta + 0.5 * d, d / h, which, par)
     return h * h * torque, 0.5 * h * h * by_theta + h * by_rate
 
 

@@ -23,7 +23,7 @@ from ..layout import Node, Unknown
 from ..measures import add_energy
 from .clock import time_place
 from .forces import add_wrench
-from .rattle import kicked
+from .rattle import kick_factor
 from .rows import both_levels
 from .steps import axes, turn_body
 
@@ -75,7 +75,7 @@ def add_pushes(i, h, time, par, t, width, first):
 
 def add_kicks(i, h, time, par, t, width, first):
     """The same for a kick of RATTLE, or of a bath."""
-    push_body(i, kicked(h, par), par, t, first * width + width - 1, width)
+    push_body(i, kick_factor(h, par), par, t, first * width + width - 1, width)
     other_loads(i, h, time, par, t, width, first)
 
 

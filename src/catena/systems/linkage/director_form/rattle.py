@@ -119,11 +119,11 @@ def add_body(m, h, momentum, par, t, width, first):
     """Add the mass m to the diagonal, and a momentum and the kick of the weight to the last column."""
     for l in range(3):
         t[(first + l) * width + first + l] += m
-    kick = scaled(kicked(h, par) * m, gravity_now(par))
+    kick = scaled(kick_factor(h, par) * m, gravity_now(par))
     add_down(t, first * width + width - 1, width, add(momentum, kick))
 
 
-def kicked(h, par):
+def kick_factor(h, par):
     """What multiplies a force in a step of length h: h^2/2 in RATTLE."""
     return par.scratch[Scratch.KICKS + phase()] * h * h
 
@@ -188,10 +188,10 @@ def rattle_angle(k, h, a, b, c, par, t, width):
     torque = 0.0
     if par.link[k, Link.TORSION] >= 0:
         theta = joint[Joint.THETA] + phase() * d
-        torque = kicked(h, par) * torsion_slope(theta, par.link[k, Link.TORSION], par)
+        torque = kick_factor(h, par) * torsion_slope(theta, par.link[k, Link.TORSION], par)
         if has_motors():
             push, _, _ = motor_torque(theta, 0.0, par.link[k, Link.TORSION], par)
-            torque -= kicked(h, par) * push
+            torque -= kick_factor(h, par) * push
     add_couple(t, width - 1, parent, width, scaled(torque, n))
     if pitch != 0.0:
         add_couple(t, 5 + m, parent, width, scaled(pitch, n))
@@ -212,7 +212,7 @@ def kick_points(f, h, par, t, width, first, second):
     d = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
     arms = par.scratch[Scratch.ARMS : Scratch.ARMS + Arms.WIDTH]
     s = between_points(f, node, par, d)
-    a = kicked(h, par) * point_tension(f, s, par)
+    a = kick_factor(h, par) * point_tension(f, s, par)
     i = par.force_sort[f, ForceSort.BODY_I]
     j = par.force_sort[f, ForceSort.BODY_J]
     store3(arms, Arms.FIRST_MEAN, arm_of(node[i], par.force[f], Force.FIRST_POINT))
@@ -225,7 +225,7 @@ def kick_loads(i, h, time, par, t, width, first):
     moment = time if phase() == 0 else time + h
     f = par.tree[i, Tree.LOAD]
     value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
-    k = kicked(h, par)
+    k = kick_factor(h, par)
     while f >= 0:
         load_values(moment, f, par, value)
         force = load3(value, Load.FORCE)

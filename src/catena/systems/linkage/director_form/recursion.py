@@ -34,7 +34,7 @@ from ..layout import EQUATIONS, TABLE, Joint, Link, Node, Scratch, Space, Sweep,
 from .clock import set_time, time_place
 from .recursion_elimination import clear_table, free_ball, free_body, free_hinge
 from .recursion_levels import end_velocity_of_rates
-from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at, pushed, spread
+from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at, particles_push, spread
 from .rows import both_levels
 from .steps import (
     LARGEST_TURN,
@@ -88,7 +88,7 @@ def set_arms(node, i, parent, joint, end, own):
 
 
 @within
-def composed(a, b):
+def compose(a, b):
     """a o b: the Cayley vector of the turn b, then a."""
     k = 1.0 / (1.0 - 0.25 * dot(a, b))
     return scaled(k, add(add(a, b), scaled(0.5, cross(a, b))))
@@ -134,7 +134,7 @@ def outwards(par, x):
         above = load3(par.sweep[parent], Sweep.SPACE_TURN)
         c = above
         if freedom == 1:
-            c = composed(above, scaled(x[at], load3(own, Sweep.AXIS_START)))
+            c = compose(above, scaled(x[at], load3(own, Sweep.AXIS_START)))
         elif freedom == 3:
             c = load3(x, at)
         elif freedom == 6:
@@ -168,7 +168,7 @@ def correct(z, h, par, x):
     scratch = par.scratch
     fresh = scratch[Scratch.FACTORED] == 0.0
     motion = outwards(par, x)
-    known = pushed() == 0 or scratch[Scratch.SETTLED] == 1.0
+    known = particles_push() == 0 or scratch[Scratch.SETTLED] == 1.0
     if not known:
         act_on_particles(z, h, par)
     forget_worst(par)
@@ -315,9 +315,9 @@ def settle(z, e, i, k, par):
     above = axes(par.node[1, parent])
     if freedom < 3:
         image = rotation(z[13 * n + 4 * k : 13 * n + 4 * k + 4])
-        turn = misaligned(own, above, image, load3(joint, Joint.TRIAD))
+        turn = misalignment(own, above, image, load3(joint, Joint.TRIAD))
         if freedom == 0:
-            turn = add(turn, misaligned(own, above, image, load3(joint, Joint.TRIAD + 3)))
+            turn = add(turn, misalignment(own, above, image, load3(joint, Joint.TRIAD + 3)))
         turn = scaled(0.5 * SETTLING, transposed_times(own, turn))
         first = 3 * n + 4 * i
         turn_right(z[first : first + 4], e[first : first + 4], 0.0, turn[0], turn[1], turn[2])
@@ -329,6 +329,6 @@ def settle(z, e, i, k, par):
     store3(e, 3 * i, ZERO)
 
 
-def misaligned(own, above, image, d):
+def misalignment(own, above, image, d):
     """The turn in space that brings the image of a direction d of the joint in the child to the direction in the parent."""
     return cross(times(own, transposed_times(image, d)), times(above, d))

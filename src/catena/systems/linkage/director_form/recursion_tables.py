@@ -43,13 +43,13 @@ SMALL_ANGLE = 1e-4  # below it a series is exact
 
 
 @choice
-def acted_upon():
+def acts_on_bodies():
     """1 if loads or forces of the ground act on bodies, else 0."""
     return 1
 
 
 @choice
-def pushed():
+def particles_push():
     """1 if particles act on bodies, else 0."""
     return 0
 
@@ -71,9 +71,9 @@ def add_body(i, h, time, par, table, fresh):
         table[(rows + 2) * r + rows] -= t[r]
     if fresh:
         tangent_of_body(i, 1, par, table, rows + 2, 0)
-    if pushed():  # without derivatives
+    if particles_push():  # without derivatives
         push_body(i, -h * h, par, table, (rows - 6) * (rows + 2) + rows, rows + 2)
-    if acted_upon():
+    if acts_on_bodies():
         add_acting(i, h, time, par, table, fresh)
 
 

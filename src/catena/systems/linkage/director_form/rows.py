@@ -134,7 +134,7 @@ def values_near(k, near, a, par):
         y = load3(row[r], Row.Y)
         kind = sort[r, RowSort.KIND]
         if has_distances() and kind == DISTANCE:
-            phi[r], rate[r] = stretched(x, y, row[r, Row.CONSTANT], near, a)
+            phi[r], rate[r] = stretch(x, y, row[r, Row.CONSTANT], near, a)
             continue
         t = times(s, y)
         if kind >= PLANE:
@@ -165,7 +165,7 @@ def values_near(k, near, a, par):
         rate[r] = change
 
 
-def stretched(x, y, length, near, a):
+def stretch(x, y, length, near, a):
     """(|d|^2 - l^2)/(2 l) for the gap d between the points x of I and y of J, and its rate, by their tangents at the pair `near`."""
     d0, v0 = between(x, y, near)
     d, v = between(x, y, a)
@@ -305,7 +305,7 @@ def angle_parts(joint, a):
     return dot(load3(joint, Joint.TRIAD + 3), t), dot(load3(joint, Joint.TRIAD + 6), t)
 
 
-def turned_by(u0, w0, u1, w1):
+def turn_by(u0, w0, u1, w1):
     """The increment of the angle between two nodes, in (-pi, pi]."""
     return math.atan2(u0 * w1 - u1 * w0, u0 * u1 + w0 * w1)
 

@@ -43,7 +43,7 @@ from .clock import clock_part, gravity_now, time_place, work_place
 from .drives import set_drives, work_between
 from .forces import DAMPER, between_points, load_values
 from .motors import has_motors, motor_work
-from .rows import angle_parts, both_levels, has_drives, pairs_of, turned_by
+from .rows import angle_parts, both_levels, has_drives, pairs_of, turn_by
 
 ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
 LARGEST_TURN = 4.0  # of |c|^2: a quarter turn in one step; beyond it the root may be another one
@@ -437,7 +437,7 @@ def turn_of_joint(k, par):
     a, b, _ = pairs_of(k, par.node[0], par)
     u0, w0 = angle_parts(par.joint[k], a)
     u1, w1 = angle_parts(par.joint[k], b)
-    return turned_by(u0, w0, u1, w1)
+    return turn_by(u0, w0, u1, w1)
 
 
 @optional

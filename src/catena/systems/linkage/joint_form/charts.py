@@ -27,7 +27,7 @@ from ....kernels.summation import put_back, save
 from ....kernels.views import LOOP_LOST, OK, method_step
 from ..director_form.rows import has_drives
 from .forces import JointPlace
-from .kernels import articulated_field, handed
+from .kernels import articulated_field, hand_on
 from .loops import Condition, Row, along_row, turn_of, write_row
 from .motion import BALL, Link, Node, Place, clear, copy, freedoms, hands_on, place_nodes
 
@@ -283,7 +283,7 @@ def write_slope(y, r, par):
                     a = Node.S + 6 * l
                     along = sum_from(dot(load3(n, a), force), load3(n, a + 3), torque)
                     slope[c + l] += along * par.tree_units[par.tree_rows.shape[0] + c + l] / par.tree_units[r]
-            torque = handed(load3(n, Node.ARM), force, hands_on(link), torque)
+            torque = hand_on(load3(n, Node.ARM), force, hands_on(link), torque)
             i = link[Link.PARENT]
 
 

@@ -51,7 +51,7 @@ LOST = {
 }  # fmt: skip
 
 
-def lost(par: object) -> str:
+def explain_loss(par: object) -> str:
     """Why the loops could not be followed through a step, from the parameters of its run; empty if they could."""
     _, reason, amount = getattr(par, "tree_fault", (0.0, 0.0, 0.0))
     return LOST[float(reason)].format(abs(amount)) if reason else ""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from ....geometry.vectors import add, add3, cross, dot, load3, negative, scaled, store3, subtract
 from ....kernels.marks import Record, optional
-from ...particles.slopes import changed_wrench, find_changes, move_particles
+from ...particles.slopes import change_wrench, find_changes, move_particles
 from .. import layout as at
 from ..director_form.blocks import torsion_curvature
 from ..director_form.forces import DAMPER, load_values, point_tension, tension_slope
-from ..director_form.motors import has_motors, pushed
+from ..director_form.motors import has_motors, push_joints
 from .forces import JointPlace, ends_of, velocity_between
-from .motion import Node, time_of, turned_from
+from .motion import Node, time_of, turn_from
 from .slopes import Base, Change
 
 
@@ -65,7 +65,7 @@ def change_nodes_of_particles(par):
     find_changes(par)
     for i in range(par.mass.shape[0]):
         home = par.tree_home[i]
-        force, torque = changed_wrench(i, load3(par.tree_change[home], Change.TURN), par)
+        force, torque = change_wrench(i, load3(par.tree_change[home], Change.TURN), par)
         add3(par.tree_nodes[home], Node.APPLIED, negative(force))
         add3(par.tree_nodes[home], Node.APPLIED + 3, negative(torque))
 
@@ -115,7 +115,7 @@ def resistance(theta, rate, k, par):
     stiffness = torsion_curvature(theta, which, par)
     damping = par.joint[k, at.Joint.DAMPING]
     if has_motors():
-        push, by_theta, by_rate = pushed(theta, rate, which, par)
+        push, by_theta, by_rate = push_joints(theta, rate, which, par)
         stiffness -= by_theta
         damping -= by_rate
     return push, stiffness, damping
@@ -131,7 +131,7 @@ def note_loads(z, par):
         load = par.tree[i, at.Tree.LOAD]
         while load >= 0:
             load_values(t, load, par, value)
-            x = turned_from(par.tree_nodes[home], par.load[load], at.Load.POINT)
+            x = turn_from(par.tree_nodes[home], par.load[load], at.Load.POINT)
             for a in range(3):
                 for b in range(3):
                     loaded[3 * a + b] += x[a] * value[b]

@@ -17,7 +17,7 @@ from ..director_form.blocks import torsion_slope
 from ..director_form.clock import gravity_slope, torsion_rate
 from ..director_form.forces import DAMPER, load_values, point_tension
 from ..director_form.motors import drag_torque, has_motors, motor_torque
-from .motion import Link, Node, time_of, turned_from
+from .motion import Link, Node, time_of, turn_from
 
 
 class JointPlace(Record):
@@ -58,8 +58,8 @@ def ends_of(k, par):
     """Of force k between two points: its nodes, the arms to its points, and the vector from the first to the second."""
     n = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]]
     m = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]]
-    x = turned_from(n, par.force[k], at.Force.FIRST_POINT)
-    y = turned_from(m, par.force[k], at.Force.SECOND_POINT)
+    x = turn_from(n, par.force[k], at.Force.FIRST_POINT)
+    y = turn_from(m, par.force[k], at.Force.SECOND_POINT)
     return n, m, x, y, add(subtract(load3(m, Node.POSITION), load3(n, Node.POSITION)), subtract(y, x))
 
 
@@ -94,7 +94,7 @@ def apply_loads(z, par):
         while load >= 0:
             load_values(t, load, par, value)
             torque = load3(value, at.Load.TORQUE)
-            power = push(n, load3(value, at.Load.FORCE), turned_from(n, par.load[load], at.Load.POINT))
+            power = push(n, load3(value, at.Load.FORCE), turn_from(n, par.load[load], at.Load.POINT))
             add3(n, Node.APPLIED + 3, negative(torque))
             par.tree_power[Power.LOADS] += sum_from(power, torque, load3(n, Node.SPIN))
             load = par.load_next[load]

@@ -22,7 +22,7 @@ from .. import start as starts
 from ..director_arrays import director_arrays
 from ..director_form.clock import time_place
 from ..director_form.rows import has_drives
-from ..joint_coordinates import measured_coordinates, unit_motions, with_ground
+from ..joint_coordinates import measure_coordinates, unit_motions, with_ground
 from ..joints import GROUND, TURN, Joint
 from ..layout import Signal
 from ..thin import is_thin
@@ -170,7 +170,7 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         fills[kernels.carry_along] = carry_time_and_work
     balls = any(node.kind == BALL for node in layout.nodes)
     return View(
-        name, fills, layout.dimension, partial(packed, linkage), partial(unpacked, linkage),
+        name, fills, layout.dimension, partial(pack_state, linkage), partial(unpack_state, linkage),
         frozenset({Flag.NEWTON_ON_DEMAND} if linkage.tree.loops else ()), False,
         scratch=lambda: director_arrays(linkage)[1] | articulated_arrays(linkage)[1], withdrawn=NOT_POLYNOMIAL,
         needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED, factors=partial(newton_arrays, linkage),
@@ -195,7 +195,7 @@ def _of_loops() -> dict[Slot, Filling]:
     }
 
 
-def unpacked(linkage: Linkage, z: Array, time: float) -> State:
+def unpack_state(linkage: Linkage, z: Array, time: float) -> State:
     """The state of z."""
     row = np.zeros(linkage.public_width + linkage.invariant_width)
     publish_articulated(z, joint_form_par(linkage, time), row)
@@ -218,13 +218,13 @@ def follow_drives(linkage: Linkage, state: State) -> State:
                 f"joint {number} counts its angle from the start, but its path has {path[place, Signal.VALUE]:g} there",
                 where=f"start, joint {number}", do="give the joint an image, from which angles count, or let the path begin at 0",
             )  # fmt: skip
-    followed = unpacked(linkage, packed(linkage, state, follow=True), state.time)
+    followed = unpack_state(linkage, pack_state(linkage, state, follow=True), state.time)
     if linkage.tree.loops:
         starts.require_closed(linkage, followed)
     return followed
 
 
-def packed(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
+def pack_state(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
     """z of a state; with `follow` driven joints need not be where they are told to be."""
     layout = layout_of(linkage)
     z = np.zeros(layout.dimension)
@@ -325,7 +325,7 @@ def _set_single(
     chain = [k]
     while layout.nodes[chain[0] - 1].joint == last.joint:
         chain.insert(0, chain[0] - 1)
-    values = measured_coordinates(joint, state, image)
+    values = measure_coordinates(joint, state, image)
     at = layout.links[chain, Link.COORDINATE]
     rate = layout.links[chain, Link.RATE]
     if len(values) == 0:

@@ -120,14 +120,14 @@ def hand_inward(n, above, f, turns):
                 share += n[Node.U + 6 * l + a] * n[Node.INVERSE + 3 * l + k]
             for b in range(6):
                 row[b] -= share * n[Node.U + 6 * k + b]
-        store3(row, 3, handed(arm, load3(row, 0), turns, load3(row, 3)))
+        store3(row, 3, hand_on(arm, load3(row, 0), turns, load3(row, 3)))
     for b in range(6):
         force = load_down(n, Node.HANDED + b, 6)
         add_down(above, Node.P + b, 6, force)
-        add_down(above, Node.P + 18 + b, 6, handed(arm, force, turns, load_down(n, Node.HANDED + 18 + b, 6)))
+        add_down(above, Node.P + 18 + b, 6, hand_on(arm, force, turns, load_down(n, Node.HANDED + 18 + b, 6)))
 
 
-def handed(arm, force, turns, torque):
+def hand_on(arm, force, turns, torque):
     """The torque about the centre of the parent: that of the force, and the own one if the joint hands it on."""
     return add(cross(arm, force), scaled(turns, torque))
 
@@ -138,7 +138,7 @@ def hand_bias(i, at, par):
     if link[Link.PARENT] > 0:
         force = load3(n, at)
         add3(above, Node.BIAS, force)
-        add3(above, Node.BIAS + 3, handed(load3(n, Node.ARM), force, hands_on(link), load3(n, at + 3)))
+        add3(above, Node.BIAS + 3, hand_on(load3(n, Node.ARM), force, hands_on(link), load3(n, at + 3)))
 
 
 def begin_bias(par):

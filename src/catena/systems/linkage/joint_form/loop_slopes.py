@@ -26,7 +26,7 @@ from .force_slopes import resistance
 from .forces import JointPlace
 from .kernels import respond
 from .loops import Condition, Row, along_row, direction_in_child, direction_of_gap, ends_of_joint, pull_along
-from .motion import Node, clear, turned_from
+from .motion import Node, clear, turn_from
 from .slopes import Base, Change
 
 
@@ -110,7 +110,7 @@ def change_angle(z, condition, par, out):
     k = condition[Condition.JOINT]
     n, m = ends_of_joint(k, par)
     of_n, of_m = changes_of_joint(k, par)
-    u = turned_from(n, par.joint[k], Joint.TRIAD + 3 * condition[Condition.FIRST])
+    u = turn_from(n, par.joint[k], Joint.TRIAD + 3 * condition[Condition.FIRST])
     x = direction_in_child(z, k, condition[Condition.SECOND], par)
     o = load3(n, Node.SPIN)
     w = load3(m, Node.SPIN)
@@ -128,7 +128,7 @@ def change_angle(z, condition, par, out):
 def changing_arm(node, of_node, joint, place):
     """The arm of a node to its point of a joint; its rate, its change and the change of its rate; that of omega x its rate."""
     w = load3(node, Node.SPIN)
-    arm = turned_from(node, joint, place)
+    arm = turn_from(node, joint, place)
     rate, change, both = turning_with(arm, w, of_node)
     return arm, rate, change, both, add(cross(load3(of_node, Change.SPIN), rate), cross(w, both))
 
@@ -207,7 +207,7 @@ def note_closing_twist(theta, k, par):
     """`note_twist` where loops are."""
     twist = par.tree_twists[k]
     n, m = ends_of_joint(k, par)
-    axis = turned_from(n, par.joint[k], Joint.TRIAD)
+    axis = turn_from(n, par.joint[k], Joint.TRIAD)
     spin = subtract(load3(m, Node.SPIN), load3(n, Node.SPIN))
     rate = dot(axis, spin)
     push, stiffness, damping = resistance(theta, rate, k, par)

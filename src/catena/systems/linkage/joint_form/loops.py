@@ -18,7 +18,7 @@ from ..joints import DISTANCE, DOT, PLANE, POINT, SCREW
 from ..layout import Joint
 from .forces import JointPlace
 from .kernels import respond
-from .motion import ACTING, Node, clear, copy, turned_from
+from .motion import ACTING, Node, clear, copy, turn_from
 
 
 class Condition(Record):
@@ -62,8 +62,8 @@ def turn_of(z, k, par):
     """The angle about the axis of joint k, with the full turns of the one that stands in z."""
     n, _ = ends_of_joint(k, par)
     x = direction_in_child(z, k, 1, par)
-    u = turned_from(n, par.joint[k], Joint.TRIAD + 3)
-    w = turned_from(n, par.joint[k], Joint.TRIAD + 6)
+    u = turn_from(n, par.joint[k], Joint.TRIAD + 3)
+    w = turn_from(n, par.joint[k], Joint.TRIAD + 6)
     angle = math.atan2(dot(w, x), dot(u, x))
     turns = math.floor((z[par.tree_joints[k, JointPlace.ANGLE]] - angle) / (2.0 * math.pi) + 0.5)
     return angle + 2.0 * math.pi * turns
@@ -86,8 +86,8 @@ def gap_between(k, par):
     n, m = ends_of_joint(k, par)
     o = load3(n, Node.SPIN)
     w = load3(m, Node.SPIN)
-    a = turned_from(n, par.joint[k], Joint.PARENT_POINT)
-    b = turned_from(m, par.joint[k], Joint.CHILD_POINT)
+    a = turn_from(n, par.joint[k], Joint.PARENT_POINT)
+    b = turn_from(m, par.joint[k], Joint.CHILD_POINT)
     x = cross(o, a)
     y = cross(w, b)
     d = subtract(subtract(add(load3(m, Node.POSITION), b), load3(n, Node.POSITION)), a)
@@ -118,7 +118,7 @@ def write_angle(z, condition, par, row):
     n, m = ends_of_joint(k, par)
     o = load3(n, Node.SPIN)
     w = load3(m, Node.SPIN)
-    u = turned_from(n, par.joint[k], Joint.TRIAD + 3 * condition[Condition.FIRST])
+    u = turn_from(n, par.joint[k], Joint.TRIAD + 3 * condition[Condition.FIRST])
     x = direction_in_child(z, k, condition[Condition.SECOND], par)
     t = cross(u, x)
     row[Row.GAMMA] = dot(subtract(o, w), add(cross(cross(o, u), x), cross(u, cross(w, x))))
@@ -133,7 +133,7 @@ def direction_of_gap(condition, par):
     if condition[Condition.KIND] == POINT:
         return unit(first)
     k = condition[Condition.JOINT]
-    return turned_from(par.tree_nodes[par.tree_joints[k, JointPlace.PARENT]], par.joint[k], Joint.TRIAD + 3 * first)
+    return turn_from(par.tree_nodes[par.tree_joints[k, JointPlace.PARENT]], par.joint[k], Joint.TRIAD + 3 * first)
 
 
 def write_gap(z, condition, par, row):
@@ -213,7 +213,7 @@ def respond_with_loops(z, par):
 def twist_about_axis(k, torque, par):
     """A torque about the axis of joint k, on its child and against its parent; returns the rate of turning about it."""
     n, m = ends_of_joint(k, par)
-    u = turned_from(n, par.joint[k], Joint.TRIAD)
+    u = turn_from(n, par.joint[k], Joint.TRIAD)
     add3(n, Node.APPLIED + 3, scaled(torque, u))
     add3(m, Node.APPLIED + 3, scaled(-torque, u))
     return dot(u, subtract(load3(m, Node.SPIN), load3(n, Node.SPIN)))

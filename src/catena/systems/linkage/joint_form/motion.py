@@ -112,7 +112,7 @@ def hands_on(link):
 
 
 @within
-def turned_from(n, data, at):
+def turn_from(n, data, at):
     """In space, a vector of a node that stands in a row from `at` on."""
     return times(load9(n, Node.AXES), load3(data, at))
 
@@ -159,9 +159,9 @@ def place_nodes(z, par):
 def place_ball(z, link, data, n, above):
     """The orientation is absolute, the rates are the angular velocity in the body."""
     orient(n, load4(z, link[Link.COORDINATE]))
-    p = turned_from(above, data, Data.PARENT_POINT)
-    b = turned_from(n, data, Data.CHILD_POINT)
-    set_motion(n, above, p, b, turned_from(n, z, link[Link.RATE]))
+    p = turn_from(above, data, Data.PARENT_POINT)
+    b = turn_from(n, data, Data.CHILD_POINT)
+    set_motion(n, above, p, b, turn_from(n, z, link[Link.RATE]))
     store3(n, Node.ARM, p)
     for k in range(3):
         d = column(load9(n, Node.AXES), k)
@@ -197,12 +197,12 @@ def place_single(z, link, data, n, above, par):
     if link[Link.IMAGE] >= 0:
         q = product(q, load4(z, link[Link.IMAGE]))
     orient(n, q)
-    d = turned_from(above, data, Data.AXIS)
-    b = turned_from(n, data, Data.CHILD_POINT)
+    d = turn_from(above, data, Data.AXIS)
+    b = turn_from(n, data, Data.CHILD_POINT)
     along = advance * x
     if link[Link.SHIFT] >= 0:
         along += z[link[Link.SHIFT]]
-    p = add(turned_from(above, data, Data.PARENT_POINT), scaled(along, d))
+    p = add(turn_from(above, data, Data.PARENT_POINT), scaled(along, d))
     spin = turn * rate
     speed = advance * rate
     o = load3(above, Node.SPIN)

@@ -96,7 +96,7 @@ def nodes_of(linkage: Linkage) -> tuple[Node, ...]:
             nodes.append(replace(node, parent=parent))
             parent = len(nodes) - 1
         home[body] = parent
-    return tuple(replace(node, held=_held(linkage, nodes, k)) for k, node in enumerate(nodes))
+    return tuple(replace(node, held=_find_held(linkage, nodes, k)) for k, node in enumerate(nodes))
 
 
 def _elementary(linkage: Linkage, body: int) -> list[Node]:
@@ -121,7 +121,7 @@ def _elementary(linkage: Linkage, body: int) -> list[Node]:
     return made
 
 
-def _held(linkage: Linkage, nodes: list[Node], place: int) -> tuple[bool, ...]:
+def _find_held(linkage: Linkage, nodes: list[Node], place: int) -> tuple[bool, ...]:
     """Turning rates that move nothing: a line on ball joints along itself does not notice its spin.
 
     Where it carries a hinge, or a point beside itself, it does, and that moves with it.

@@ -35,7 +35,7 @@ from ....kernels.marks import Record, optional
 from ..director_form.rows import has_drives
 from ..layout import Signal
 from .kernels import accelerate, respond
-from .motion import ACTING, BALL, SINGLE, TRANSLATION, Data, Link, Node, clear, copy, freedoms, joint_at, turned_from
+from .motion import ACTING, BALL, SINGLE, TRANSLATION, Data, Link, Node, clear, copy, freedoms, joint_at, turn_from
 
 
 class Base(Record):
@@ -112,11 +112,11 @@ def note_base(z, par):
         link, n, above = joint_at(i, par)
         data = par.tree_data[i]
         base = par.tree_base[i]
-        b = turned_from(n, data, Data.CHILD_POINT)
+        b = turn_from(n, data, Data.CHILD_POINT)
         arm = load3(n, Node.ARM)
         store3(base, Base.CHILD_ARM, b)
         store3(base, Base.PARENT_ARM, add(arm, b) if link[Link.KIND] == SINGLE else arm)
-        store3(base, Base.AXIS, turned_from(above, data, Data.AXIS))
+        store3(base, Base.AXIS, turn_from(above, data, Data.AXIS))
         copy(n, Node.XDOT, base, Base.ACCELERATION, 6)
         write_wrench(n, data, base, Base.FORCE)
         copy(z, link[Link.RATE], base, Base.RATES, freedoms(link))

@@ -252,10 +252,10 @@ def _origin(element: Element) -> tuple[Array, Array]:
     """Position and rotation matrix; rpy turns about the fixed axes x, y, z, in this order."""
     origin = element.optional("origin")
     roll, pitch, yaw = origin.numbers("rpy", 3, "0 0 0").tolist()
-    return origin.numbers("xyz", 3, "0 0 0"), turned_about(2, yaw) @ turned_about(1, pitch) @ turned_about(0, roll)
+    return origin.numbers("xyz", 3, "0 0 0"), turn_about(2, yaw) @ turn_about(1, pitch) @ turn_about(0, roll)
 
 
-def turned_about(axis: int, angle: float) -> Array:
+def turn_about(axis: int, angle: float) -> Array:
     """Rotation matrix about a coordinate axis."""
     c, s = math.cos(angle), math.sin(angle)
     i, j = (axis + 1) % 3, (axis + 2) % 3

@@ -85,7 +85,7 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
     InputError : the file cannot be read, is malformed, or is no tree of bodies with mass; with the line
     """
     document = read_document(path)
-    start, here = _checked_angles(document, angles or {}), (np.zeros(3), np.eye(3))
+    start, here = _check_angles(document, angles or {}), (np.zeros(3), np.eye(3))
     root, order = _outward(document)
     home: dict[str, tuple[_Group, Pose]] = {root: (_Group(document.links[root], here, GROUND, []), here)}
     groups: list[_Group] = []
@@ -158,7 +158,7 @@ def _outward(document: Document) -> tuple[str, list[UrdfJoint]]:
     return roots[0], order
 
 
-def _checked_angles(document: Document, angles: Mapping[str, float]) -> dict[str, float]:
+def _check_angles(document: Document, angles: Mapping[str, float]) -> dict[str, float]:
     movable = [j.name for j in document.joints.values() if j.kind in ("revolute", "continuous", "prismatic")]
     for name in angles:
         if name not in movable:
