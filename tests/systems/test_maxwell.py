@@ -104,11 +104,13 @@ def test_driven_joints_move_as_prescribed_and_the_others_are_warm() -> None:
     unit = {k: kinetic(bare.start(rates=list(k))) for k in ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0))}
     across, own = unit[1.0, 1.0] - unit[1.0, 0.0] - unit[0.0, 1.0], 2.0 * unit[0.0, 1.0]
     straight = 2.0 * unit[1.0, 0.0]
+    # what the drive and the joints take out of a draw is rounded to the spins that are drawn, those about the thin rod's own line
+    rounded = 8 * np.finfo(float).eps * 5 * np.sqrt(kt / np.linalg.eigvalsh(rod.tensor)[0])
     start, found = driven.start(), []
     for seed in range(400):
         warm = driven.maxwell(start, kt, seed=seed)
         spins = np.linalg.solve(rod.tensor, warm.angular_momentum.T)[0]
-        assert abs(spins[0] - rate) < 1e-14
+        assert abs(spins[0] - rate) < rounded
         found.append(spins[1] - spins[0])
     driven.start(warm.position, warm.orientation, momentum=warm.momentum, angular_momentum=warm.angular_momentum)
     variance, wrong = kt / own, kt * straight / (straight * own - across**2)
