@@ -316,7 +316,7 @@ for text in sys.argv[1:]:
 
 
 def test_a_store_of_a_method_with_another_name_today_opens_but_is_not_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain_programs: None
 ) -> None:
     """EulerA and EulerB once had each other's names, and their descriptions did not say which variable is implicit."""
     path, today = tmp_path / "run.zarr", ct.EulerB()
@@ -332,7 +332,7 @@ def test_a_store_of_a_method_with_another_name_today_opens_but_is_not_resumed(
     assert contents(path) == before
 
 
-def test_a_store_says_which_euler_method_made_it(tmp_path: Path) -> None:
+def test_a_store_says_which_euler_method_made_it(tmp_path: Path, plain_programs: None) -> None:
     for method, implicit in ((ct.EulerA(), "q"), (ct.EulerB(), "p")):
         path = tmp_path / f"{method.name}.zarr"
         start(path, method=method)
