@@ -292,7 +292,8 @@ def _check_loops(linkage: Linkage, state: State, values: Mapping[int, Array]) ->
         if number in values and joint.has_coordinate:
             off = float(values[number][-1] - found[number])
             off = float(np.arctan2(np.sin(off), np.cos(off))) if joint.has_angle else off
-            if abs(off) > starts.MEETING * (1.0 + abs(found[number])):
+            size = 1.0 if joint.has_angle else starts.extent(linkage, state.position)
+            if abs(off) > starts.MEETING * (size + abs(found[number])):
                 raise InputError(
                     f"{label_of(linkage, number)} closes a loop: where the others stand it is at {found[number]:g}, not at {values[number][-1]:g}",
                     where="start.angles", do="leave it out, or correct the others",

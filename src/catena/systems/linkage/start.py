@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MEETING = 1e-9  # mismatch of a joint, to the size of the linkage, that counts as rounding of the start
 PROJECTIONS = 50
 RANK = 1e-10  # singular values of the rows below this part of the largest are zero
+ALIKE = 4  # powers of two by which a length may differ from one and be measured in ones: digits are lost with the square of others
 Motion: TypeAlias = tuple[Array, Array]  # positions, or displacements, and their rates
 Slides: TypeAlias = Mapping[int, Motion]
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
@@ -256,7 +257,7 @@ def size_of_inertia(linkage: Linkage, number: int) -> float:
         for joint in linkage.joints
         if number in (joint.parent, joint.child)
     ]
-    body, reach = linkage.bodies[number], float(max(arms, default=0.0)) or 1.0
+    body, reach = linkage.bodies[number], float(max(arms, default=0.0)) or unit_of_arms(linkage)
     return float(body.moments.max()) or body.mass * reach**2
 
 
@@ -266,18 +267,46 @@ def velocities(linkage: Linkage, state: State) -> Array:
     lines = thin_axes(linkage, state.orientation)
     if len(lines) == 0 or len(linkage.joints) == 0:
         return made
-    images = images_of(linkage, state.orientation)
-    rows = gradients(linkage, state.position, state.orientation, images=images)
+    rows = rows_in_units(linkage, state)
     u, sizes, spins = seen_spins(rows, lines)
     return made - (u.T @ rows @ made / sizes) @ spins @ lines
+
+
+def rows_in_units(linkage: Linkage, state: State) -> Array:
+    """`gradients` at a state, with lengths in `row_units`: where they stand beside products of directions rounding is told from what is small."""
+    images = images_of(linkage, state.orientation)
+    rows = gradients(linkage, state.position, state.orientation, images=images)
+    return rows / row_units(linkage)[:, None]
+
+
+def row_units(linkage: Linkage) -> Array:
+    """(rows,): the unit of rows that are lengths, one in which arms are neither large nor small; 1 for products of directions."""
+    unit = unit_of_arms(linkage)
+    return np.array([1.0 if kind == DOT else unit for joint in linkage.joints for kind, *_ in joint.rows])
+
+
+def unit_of_arms(linkage: Linkage) -> float:
+    """`unit_of` the longest arm to the point of a joint, or massless rod."""
+    return unit_of(max([0.0, *(max(np.abs(np.array(joint.at)).max(), joint.length) for joint in linkage.joints)]))
+
+
+def unit_of(length: float) -> float:
+    """A power of two near a length; 1 near one, where all digits stay as they are."""
+    _, power = np.frexp(length)
+    return 2.0 ** int(power) if abs(power) > ALIKE else 1.0
 
 
 def seen_spins(rows: Array, lines: Array) -> tuple[Array, Array, Array]:
     """What turns about `lines` do to the rows: the parts with a singular value that is not rounding."""
     u, sizes, spins = np.linalg.svd(rows @ lines.T, full_matrices=False)
     # a line that turns about itself within a ball joint moves no row but by rounding
-    known = sizes > RANK * np.abs(rows).max()
+    known = sizes > RANK * largest_of_turns(rows)
     return u[:, known], sizes[known], spins[known]
+
+
+def largest_of_turns(rows: Array) -> float:
+    """The most that a turn of a body does to a row."""
+    return float(np.abs(rows.reshape(len(rows), -1, 2, 3)[:, :, 1]).max(initial=0.0))
 
 
 def velocities_of_momenta(linkage: Linkage, state: State) -> Array:
@@ -399,8 +428,10 @@ class Fit:
         motion = velocities_of_momenta(linkage, state)
         off = rows @ motion
         if drives is not None and len(drives.rows):
-            off = np.concatenate([off, drives.rows @ motion - drives.rates])
-            rows = np.vstack([rows, drives.rows])
+            own = drives.rows @ motion - drives.rates
+            units = [unit_of(self.size) if linkage.joints[k].slides else 1.0 for k in linkage.signals.driven]
+            off = np.concatenate([off, own / units])
+            rows = np.vstack([rows, drives.rows / np.array(units)[:, None]])
         lines = thin_axes(linkage, state.orientation)
         if len(lines) and len(rows):  # turns that cost nothing fit whatever rows they can
             fitted = seen_spins(rows, lines)[0]

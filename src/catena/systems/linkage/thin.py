@@ -133,9 +133,7 @@ def _across(vector: Vector | Array) -> list[Array]:
 
 def require_resisted(linkage: Linkage, state: State, applied: Array) -> None:
     """CapabilityError where `applied` forces (n, 2, 3) turn a line about itself, or a point, and no joint holds against it."""
-    images = starts.images_of(linkage, state.orientation)
-    rows = starts.gradients(linkage, state.position, state.orientation, images=images)
-    lines = starts.thin_axes(linkage, state.orientation)
+    rows, lines = starts.rows_in_units(linkage, state), starts.thin_axes(linkage, state.orientation)
     torques = lines @ applied.ravel()
     if len(rows):
         spins = starts.seen_spins(rows, lines)[2]
@@ -152,14 +150,12 @@ def require_resisted(linkage: Linkage, state: State, applied: Array) -> None:
 
 def spins_of_joints(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
     """(n, 3) rates of the spins that joints tell, in principal axes, 0 elsewhere; CapabilityError where they do not tell them here."""
-    images = starts.images_of(linkage, state.orientation)
-    rows = starts.gradients(linkage, state.position, state.orientation, images=images)
-    lines = starts.thin_axes(linkage, state.orientation)
+    rows, lines = starts.rows_in_units(linkage, state), starts.thin_axes(linkage, state.orientation)
     bodies, axes = np.nonzero(thin.none)  # in the order of `thin_axes`
     asked = thin.guided[bodies, axes]
     _, sizes, spins = np.linalg.svd(rows @ lines[asked].T)
     quiet = np.ones(len(spins), dtype=bool)
-    quiet[: len(sizes)] = sizes <= starts.RANK * np.abs(rows).max(initial=1.0)
+    quiet[: len(sizes)] = sizes <= starts.RANK * starts.largest_of_turns(rows)
     if quiet.any():
         number = int(bodies[asked][np.argmax(np.abs(spins[quiet][0]))])
         raise CapabilityError(

@@ -52,7 +52,6 @@ NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertic
 # Joints hold by construction, those that close loops because each step ends where they do. Quaternions of balls are another matter: their
 # length is the method's, and the residuals see it.
 CLOSED = frozenset({"joint_position", "joint_velocity"})
-ALIKE = 4  # powers of two by which arms may differ from one: digits are lost with their square
 INERT = 1e-13  # part of the inertia of a node below which a joint feels none
 
 
@@ -253,7 +252,7 @@ def pack_state(linkage: Linkage, state: State, *, follow: bool = False) -> Array
         elif node.has_image:
             placed = _set_single(linkage, layout, k, state, images[node.joint], motion, z)
             if node.driven >= 0 and not follow:
-                _require_on_path(linkage, node.joint, placed, state.time)
+                _require_on_path(linkage, node.joint, placed, state)
     if layout.time >= 0:
         z[layout.time] = state.time
     if not linkage.tree.loops:
@@ -268,12 +267,14 @@ def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) ->
     """CapabilityError where a joint turns a line about itself, and nothing that it carries resists."""
     if not any(map(is_thin, linkage.bodies)):
         return
-    par = joint_form_par(linkage, time)
+    par, unit = joint_form_par(linkage, time), starts.unit_of_arms(linkage)
+    units = np.array([unit] * 3 + [1.0] * 3)
     place_nodes(z, par)
     kernels.weigh_nodes((0.0, 0.0, 0.0), par)
     for k in range(len(layout.nodes) - 1, 0, -1):
         node, row = layout.nodes[k], par.tree_nodes[k]
-        inertia, s = row[Node.P : Node.P + 36].reshape(6, 6), row[Node.S : Node.S + 18].reshape(3, 6)[: node.rates]
+        inertia = row[Node.P : Node.P + 36].reshape(6, 6) * units[:, None] * units
+        s = row[Node.S : Node.S + 18].reshape(3, 6)[: node.rates] / units * (1.0 if node.turns else unit)
         free = [i for i in range(node.rates) if not (node.kind == BALL and node.held[i])]
         arms = float(np.abs(inertia).max()) * max(1.0, float((s**2).sum()))
         resist = s[free] @ inertia @ s[free].T
@@ -286,15 +287,16 @@ def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) ->
         kernels.gather_node(k, par)
 
 
-def _require_on_path(linkage: Linkage, number: int, found: tuple[float, float], time: float) -> None:
+def _require_on_path(linkage: Linkage, number: int, found: tuple[float, float], state: State) -> None:
     """InputError unless a driven joint stands and moves as prescribed."""
-    joint = linkage.joints[number]
+    joint, time = linkage.joints[number], state.time
+    size = 1.0 if joint.has_angle else starts.extent(linkage, state.position)
     value, slope, _ = linkage.signals.at(time)[linkage.signals.driven[number]]
     off = found[0] - value
     if joint.has_angle:
         off = float(np.arctan2(np.sin(off), np.cos(off)))
     fast = found[1] - slope
-    if not (abs(off) <= starts.MEETING * (1.0 + abs(value)) and abs(fast) <= starts.MEETING * (1.0 + abs(slope))):
+    if not (abs(off) <= starts.MEETING * (size + abs(value)) and abs(fast) <= starts.MEETING * (size + abs(slope))):
         raise InputError(
             f"joint {number} is driven: at t = {time:g} it is told to stand at {value:g} and to move at {slope:g}, but "
             f"the start has {found[0]:g} and {found[1]:g}", where=f"start.{'orientation' if joint.has_angle else 'position'}[{joint.child}], or angles",
@@ -310,9 +312,7 @@ def _rates_of(joint: Joint, columns: Array, relative: Array) -> Array:
     turns = np.array([kind == TURN for kind, _ in joint.elements or ()])
     units, lengths = np.ones((6, 1)), np.ones(len(turns))
     if turns.any() and len(turns) > 1:
-        _, power = np.frexp(np.abs(columns[:3, turns]).max())
-        if abs(power) > ALIKE:
-            units[:3] = lengths[~turns] = 2.0**power
+        units[:3] = lengths[~turns] = starts.unit_of(np.abs(columns[:3, turns]).max())
     return lengths * np.linalg.lstsq(columns * lengths / units, relative / units[:, 0], rcond=None)[0]
 
 
