@@ -61,6 +61,32 @@ def test_lines_and_points_have_the_same_inertia_in_any_unit(unit: float, mass: f
     assert worst(same.mass * np.outer(lengths, lengths), matrices.mass, unit**2 * mass) < 1e-14
 
 
+@pytest.mark.parametrize(("unit", "mass"), UNITS)
+def test_reactions_are_the_same_in_any_unit(unit: float, mass: float) -> None:
+    """Rows of lengths stand beside products of directions: one kind was taken for rounding of the other, and reactions were half of what they are."""
+    (linkage, state), (other, same) = crane(1.0, 1.0), crane(unit, mass)
+    wanted, found = linkage.reactions(state), other.reactions(same)
+    assert worst(found.force, wanted.force, unit * mass) < 1e-12
+    assert worst(found.torque, wanted.torque, unit**2 * mass) < 1e-12
+
+
+@pytest.mark.parametrize(("mass", "size"), [(1.0, 1.0), (1e-6, 1e-2), (1e-9, 1e-3), (1e-12, 1e-4)])
+def test_a_bearing_carries_the_heavy_body_beside_a_light_one(mass: float, size: float) -> None:
+    """Both hang at rest, so the bearings carry what is below them; beside a milligram of a centimetre a kilogram weighed nothing.
+
+    Forces are solved for by the square roots of masses, with rounding of the largest.
+    """
+    bodies = [ct.Body.box((0.1, 0.1, 1.0), mass=1.0), ct.Body.box((size,) * 3, mass=mass)]
+    joints = [
+        ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0)),
+        ct.Revolute(0, 1, at=((0, 0, -0.5), (0, 0, 0.5 * size)), axis=(1, 0, 0)),
+    ]
+    linkage = ct.Linkage(bodies, joints, gravity=(0, 0, -10))
+    force = linkage.reactions(linkage.start()).force
+    off = np.abs(force - [[0, 0, 10 * (1 + mass)], [0, 0, 10 * mass]]).max(axis=1)
+    assert (off < 1e-14 * np.array([10.0, 10.0 * np.sqrt(mass)])).all()
+
+
 @pytest.mark.parametrize("unit", [2.0**-33, 2.0**30])
 def test_a_point_held_at_its_centre_is_projected_alike_in_any_unit(unit: float) -> None:
     """It turns at a price, as if its mass were as far out as the joints of the others: one metre was taken for that."""

@@ -63,20 +63,33 @@ def _accelerations(
     free = root @ (root.T @ force)
     if len(rows) == 0:
         return free, np.zeros(0)
-    weighted = rows @ root
-    compliance = weighted @ weighted.T
-    lines = starts.thin_axes(linkage, state.orientation)
     wanted = rows @ free + np.concatenate([bias(linkage, state, images, motion), drive_bias(linkage, state, motion)])
-    if len(lines):  # what has no inertia accelerates as the joints ask for, and nothing may turn it
-        seen = rows @ lines.T
-        nothing = np.zeros((len(lines), len(lines)))
-        matrix = np.block([[compliance, -seen], [-seen.T, nothing]])
-        right = np.concatenate([wanted, -lines @ force])
-        solution = np.linalg.lstsq(matrix, right, rcond=starts.RANK)[0].astype(float)
-        multipliers, spins = solution[: len(rows)], solution[len(rows) :]
-        return free - root @ (weighted.T @ multipliers) + spins @ lines, multipliers
-    multipliers = np.linalg.lstsq(compliance, wanted, rcond=starts.RANK)[0].astype(float)
-    return free - root @ (weighted.T @ multipliers), multipliers
+    # rows of one size beside the masses, and spins as if their bodies had moments: in any unit rounding is told from what is small
+    filled = starts.inverse_roots(linkage, state.orientation, fill=True)
+    sizes = 1.0 / np.linalg.norm(rows @ filled, axis=1)
+    weighted, lines = sizes[:, None] * rows, starts.thin_axes(linkage, state.orientation)
+    lines = np.linalg.norm(lines @ filled, axis=1)[:, None] * lines
+    _, seen, spins = np.linalg.svd(weighted @ lines.T, full_matrices=False)
+    lines = spins[seen > starts.RANK] @ lines
+    # what has no inertia accelerates as the joints ask for, and nothing may turn it
+    pulls, turns = weighted @ root, weighted @ lines.T
+    matrix = np.block([[pulls @ pulls.T, -turns], [-turns.T, np.zeros((len(lines), len(lines)))]])
+    strength, v = np.linalg.eigh(matrix)
+    known, count = np.abs(strength) > starts.RANK * np.abs(strength).max(), len(rows)
+    right = np.concatenate([sizes * wanted, -lines @ force])
+    solution = v[:, known] @ (v[:, known].T @ right / strength[known])
+    units = _units(linkage)
+    multipliers = units * sizes * solution[:count]
+    idle = (units * sizes)[:, None] * v[:count, ~known]  # what redundant rows do against each other
+    multipliers = multipliers - idle @ np.linalg.lstsq(idle, multipliers, rcond=starts.RANK)[0]
+    return free - root @ (pulls.T @ solution[:count]) + solution[count:] @ lines, multipliers / units
+
+
+def _units(linkage: Linkage) -> Array:
+    """Those of all rows and drives: forces are compared with torques at arms of that length."""
+    unit = starts.unit_of_arms(linkage)
+    drives = [unit if linkage.joints[k].slides else 1.0 for k in linkage.signals.driven]
+    return np.concatenate([starts.row_units(linkage), drives])
 
 
 def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> JointReactions:
