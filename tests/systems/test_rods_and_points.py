@@ -18,6 +18,7 @@ import catena as ct
 import uncompiled
 from catena.errors import CapabilityError
 from catena.systems.linkage import start as starts
+from catena.systems.linkage.joint_form.form import pack_state
 
 G = 9.0
 
@@ -128,6 +129,16 @@ def test_a_line_that_turns_about_itself_is_refused() -> None:
     along = ct.Linkage([rod], [ct.Revolute(-1, 0, axis=(0, 0, 1))])
     with pytest.raises(CapabilityError, match="nothing resists the turn of body 0"):
         uncompiled.simulate(along, along.start(), ct.Gauss(2), dt=0.1, steps=1)
+
+
+def test_a_turn_that_only_a_loop_could_hold_has_no_joint_form() -> None:
+    """Two points on a line that slides: nothing but the rod that closes the loop may notice how it turns. Accelerations were off by rounding over 0."""
+    points = [ct.Body(1.0, (0, 0, 0)), ct.Body(2.0, (0, 0, 0))]
+    joints = [ct.Distance(-1, 0, at=((0, 0, 0), (0.5, 0, 0)), length=2.5), ct.Prismatic(0, 1, axis=(0, 0.6, 0.8))]
+    linkage = ct.Linkage(points, joints)
+    state = linkage.start([(2, 0, 0), (2, 0.12, 0.16)])
+    with pytest.raises(CapabilityError, match="nothing resists the turn of body 0"):
+        pack_state(linkage, state)
 
 
 THIN = {

@@ -255,8 +255,8 @@ def pack_state(linkage: Linkage, state: State, *, follow: bool = False) -> Array
                 _require_on_path(linkage, node.joint, placed, state)
     if layout.time >= 0:
         z[layout.time] = state.time
+    _require_inertia(linkage, layout, z, state.time)
     if not linkage.tree.loops:
-        _require_inertia(linkage, layout, z, state.time)
         return z
     for number in layout.angles.keys() & linkage.tree.loops:
         z[layout.angles[number]] = starts.angle_of(linkage.joints[number], images[number], state.orientation)
