@@ -15,6 +15,7 @@ from catena.systems.linkage import joint_coordinates
 from catena.systems.linkage import start as starts
 from catena.systems.linkage.joint_form import form
 from catena.systems.linkage.joint_form.form import pack_state
+from catena.systems.linkage.joints import Joint
 from catena.systems.linkage.linkage import Linkage
 
 EPS = float(np.finfo(float).eps)
@@ -290,3 +291,35 @@ def test_rates_of_joints_are_those_of_the_bodies_in_any_unit_of_length(
                 form, "_rates_of", lambda joint, columns, motion: np.linalg.lstsq(columns, motion, rcond=None)[0]
             )
             assert off() > 1e-8
+
+
+HINGES = [ct.Revolute, ct.Cylindrical, ct.Planar, ct.Screw, ct.Prismatic, ct.Rigid]
+
+
+@pytest.mark.parametrize("kind", HINGES)
+def test_a_body_half_a_turn_from_its_joint_is_refused(kind: type[Joint]) -> None:
+    """The products of directions are 0 then, too: the director form took it as it was, and the joint form began somewhere else."""
+    linkage = ct.Linkage([ct.Body.box((1, 2, 3))], [kind(-1, 0, at=((0, 0, 0), (0, 0, 1)), image=(1, 0, 0, 0))])
+    for project in (False, True):
+        with pytest.raises(InputError, match="the wrong way round: body 0 is half a turn"):
+            linkage.start(orientation=[(0, 1, 0, 0)], project=project)
+
+
+@pytest.mark.parametrize("kind", [ct.Spherical, ct.Universal])
+def test_a_joint_that_lets_its_body_turn_by_half_a_turn_does(kind: type[Joint]) -> None:
+    """A cardan joint holds one product of directions: both angles may be half a turn."""
+    linkage = ct.Linkage([ct.Body.box((1, 2, 3))], [kind(-1, 0, at=((0, 0, 0), (0, 0, 1)))])
+    for orientation in ((0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)):
+        state = starts.count_from_start(linkage, linkage.start()).start(orientation=[orientation])
+        assert state.orientation[0].tolist() == list(orientation)
+
+
+@pytest.mark.parametrize("degrees", [30.0, 60.0, 75.0, 85.0])
+def test_a_projection_ends_on_the_right_side_of_the_joint(degrees: float) -> None:
+    """A hinge about x, and a body turned about y by less than a right angle: Newton's steps from 75 degrees end at half a turn, short ones do not."""
+    half = np.radians(0.5 * degrees)
+    hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 1)), axis=(1, 0, 0), image=(1, 0, 0, 0))
+    linkage = ct.Linkage([ct.Body.box((1, 2, 3))], [hinge])
+    state = linkage.start([(0, 0, -1)], [(np.cos(half), 0, np.sin(half), 0)], project=True)
+    assert abs(linkage.angles(state)[0]) < 1e-12
+    assert abs(abs(state.orientation[0, 0]) - 1.0) < 1e-12

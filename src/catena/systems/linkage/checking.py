@@ -1,4 +1,4 @@
-"""Whether forces find the bodies and joints that they act on, and which joint a failed step could not meet."""
+"""Whether forces find the bodies and joints that they act on, and have an energy; and which joint a failed step could not meet."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import numpy as np
 
 from ...errors import InputError
 from ...kernels.marks import Parameters
-from ..base import Array
+from ..base import Array, State
 from ..paths import path_at
 from .declared import require_below
 from .joint_coordinates import label_of
-from .joint_forces import Load, OnAngle, OnJoint, OnParticles, Prescribed
+from .joint_forces import Load, OfDistance, OnAngle, OnJoint, OnParticles, Prescribed
+from .joints import GROUND
 from .layout import Scratch
 from .motor import Limit, Motor
-from .start import describe
+from .start import describe, turn_vectors
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -102,3 +103,21 @@ def blame(linkage: Linkage, par: Parameters) -> str:
         return explain_loss(par)
     number = int(scratch[Scratch.BLAMED])
     return f"{describe(linkage, number)}, off by {scratch[Scratch.BLAMED + 1]:.2g}"
+
+
+def find_undefined_force(linkage: Linkage, state: State) -> str:
+    """The first force whose energy is not defined in a state, and why."""
+    for k, force in enumerate(linkage.forces):
+        reason = ""
+        if isinstance(force, OnAngle):
+            reason = force.undefined_at(float(linkage.angles(state)[force.joint]), state.time)
+        elif isinstance(force, OfDistance):
+            ends = [
+                (0.0 if body == GROUND else state.position[body]) + turn_vectors(state.orientation, body, point)
+                for body, point in zip((force.i, force.j), force.at, strict=True)
+            ]
+            distance = float(np.linalg.norm(ends[0] - ends[1]))
+            reason = "" if force.pair.is_defined(distance) else f"no finite energy at distance {distance:g}"
+        if reason:
+            return f"start, forces[{k}] ({type(force).__name__}): {reason}"
+    return linkage.acting.undefined_at(state) or "start"

@@ -31,7 +31,7 @@ from ..sampled import GivenInTime, Sampled, components, describe_in_time
 from ..scene import Scene
 from ..states import as_start, as_state, naming_arguments
 from . import start as starts
-from .checking import blame, check_forces, check_names, find_passed_stop
+from .checking import blame, check_forces, check_names, find_passed_stop, find_undefined_force
 from .declared import check_list
 from .joint_coordinates import GivenCoordinates, joint_angles, read_controlled_joints, start_from_joints
 from .joint_forces import JointForce, OnAngle, OnBodies, force_from
@@ -305,7 +305,7 @@ class Linkage(System):
 
     # what systems are asked, answered by the modules of this folder
     begun = starts.count_from_start
-    undefined_at = starts.find_undefined_force
+    undefined_at = find_undefined_force
     motor_places = read_controlled_joints
     blamed = blame
     passed_stop = find_passed_stop

@@ -5,6 +5,7 @@ Plain numpy, used once per start. Positions and directors are those of the axes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,7 +20,6 @@ from ..base import Array, State
 from ..many_bodies import start_array, start_momenta
 from ..numbers import finite_number
 from ..orientations import orientations
-from .joint_forces import OfDistance, OnAngle
 from .joints import DISTANCE, DOT, GROUND, PLANE, POINT, SCREW, Joint, Turned
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MEETING = 1e-9  # mismatch of a joint, to the size of the linkage, that counts as rounding of the start
 PROJECTIONS = 50
+SHORT = 0.25  # turn of a body in a step towards the joints: there products of directions change as if they were linear
 RANK = 1e-10  # singular values of the rows below this part of the largest are zero
 ALIKE = 4  # powers of two by which a length may differ from one and be measured in ones: digits are lost with the square of others
 Motion: TypeAlias = tuple[Array, Array]  # positions, or displacements, and their rates
@@ -382,6 +383,27 @@ class Fit:
                 where=f"start.position[{self.linkage.joints[number].child}]",
                 do="correct the positions, leave them out (they follow from the joints), or use project=True",
             )
+        self.require_facing(state)
+
+    def require_facing(self, state: State) -> None:
+        """InputError if directions that joints hold along each other point against each other."""
+        number = self.turned_round(state)
+        if number is not None:
+            child = self.linkage.joints[number].child
+            raise InputError(
+                f"the start has {describe(self.linkage, number)} the wrong way round: body {child} is half a turn from where its image lets it be",
+                where=f"start.orientation[{child}]", do="turn the body, give another image, or leave it out: then it is that of the start",
+            )  # fmt: skip
+
+    def turned_round(self, state: State) -> int | None:
+        """The first joint with directions that point against each other: the products across are 0 both ways."""
+        for k, joint in enumerate(self.linkage.joints):
+            # one product holds no direction, two the axis, three all
+            held = (0, 0, 1, 3)[sum(kind == DOT for kind, *_ in joint.rows)]
+            u = turn_vectors(state.orientation, joint.parent, joint.triad)
+            if (np.vecdot(u, turn_images(joint, self.images[k], state.orientation))[:held] < 0.0).any():
+                return k
+        return None
 
     def rate(self, state: State) -> Array | None:
         """How far its velocities are from keeping the joints together; None if not farther than rounding."""
@@ -391,7 +413,23 @@ class Fit:
         return None if fits.all() else rate
 
     def placed(self, state: State) -> State:
-        """The nearest position that fits: Newton towards Phi = 0 along the shortest way, masses as weights.
+        """The nearest position that fits; in short steps where long ones leave a joint the wrong way round, or do not get there."""
+        made = self._nearest(state, math.inf)
+        if self.gap(made) is not None or self.turned_round(made) is not None:
+            made = self._nearest(state, SHORT)
+        phi = self.gap(made)
+        if phi is not None:
+            number, _, off = _worst(self.linkage, phi)
+            raise InputError(
+                f"no position near the start closes the loop: {describe(self.linkage, number)} is off by {off}; not met: "
+                + _unmet(self.linkage, phi), where=f"start, joint {number}",
+                do="check the lengths and points of the bodies in that loop",
+            )  # fmt: skip
+        self.require_facing(made)
+        return made
+
+    def _nearest(self, state: State, longest: float) -> State:
+        """Newton towards Phi = 0 along the shortest way, masses as weights, turning no body by more in a step.
 
         A rod may have to turn about its own line, and a point to turn, to fit a joint: they weigh as if they had a moment there.
         """
@@ -405,21 +443,13 @@ class Fit:
             weights = inverse_roots(linkage, q, fill=True)
             step = -weights @ np.linalg.lstsq(rows @ weights, phi, rcond=RANK)[0]
             change = step.reshape(linkage.count, 2, 3)
+            change = change * min(1.0, longest / float(np.linalg.norm(change[:, 1], axis=1).max() or 1.0))
             r += change[:, 0]
             for j in range(linkage.count):
                 q[j] = rotations.multiply(rotations.from_vector(change[j, 1]), q[j])
             if max(np.abs(change[:, 0]).max() / self.size, np.abs(change[:, 1]).max()) <= np.finfo(float).eps:
                 break
-        made = State({**state.fields, "position": r, "orientation": q}, state.time)
-        phi = self.gap(made)
-        if phi is not None:
-            number, _, off = _worst(linkage, phi)
-            raise InputError(
-                f"no position near the start closes the loop: {describe(linkage, number)} is off by {off}; not met: "
-                + _unmet(linkage, phi), where=f"start, joint {number}",
-                do="check the lengths and points of the bodies in that loop",
-            )  # fmt: skip
-        return made
+        return State({**state.fields, "position": r, "orientation": q}, state.time)
 
     def moving(self, state: State, drives: Drives | None = None) -> State:
         """The velocity nearest in kinetic energy that keeps the joints together, and drives; what has no inertia turns as it must."""
@@ -473,9 +503,9 @@ def require_closed(linkage: Linkage, state: State) -> None:
 def check_start(linkage: Linkage, state: State, *, project: bool) -> State:
     """The state if it fits the joints; else an InputError, or the nearest state that does."""
     fit = Fit(linkage, state)
-    if not project:
+    if not project or fit.gap(state) is None:
         fit.require(state)
-    elif fit.gap(state) is not None:
+    else:
         given, state = state, fit.placed(state)
         fit.images = images_of(
             linkage, state.orientation
@@ -558,21 +588,3 @@ def plane(linkage: Linkage, joint: Joint, position: Array, orientation: Array) -
 def turn_images(joint: Joint, image: Array, orientation: Array) -> Array:
     """The images of the directions in the child, in space (rows)."""
     return turn_vectors(orientation, joint.child, rotations.rotate(rotations.conjugate(image), joint.triad))
-
-
-def find_undefined_force(linkage: Linkage, state: State) -> str:
-    """The first force whose energy is not defined in a state, and why."""
-    for k, force in enumerate(linkage.forces):
-        reason = ""
-        if isinstance(force, OnAngle):
-            reason = force.undefined_at(float(linkage.angles(state)[force.joint]), state.time)
-        elif isinstance(force, OfDistance):
-            ends = [
-                (0.0 if body == GROUND else state.position[body]) + turn_vectors(state.orientation, body, point)
-                for body, point in zip((force.i, force.j), force.at, strict=True)
-            ]
-            distance = float(np.linalg.norm(ends[0] - ends[1]))
-            reason = "" if force.pair.is_defined(distance) else f"no finite energy at distance {distance:g}"
-        if reason:
-            return f"start, forces[{k}] ({type(force).__name__}): {reason}"
-    return linkage.acting.undefined_at(state) or "start"
