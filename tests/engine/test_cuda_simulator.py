@@ -215,8 +215,8 @@ kepler = ct.problems.kepler()
 starts = {"q": [[0.4, 0.0], [0.5, 0.1], [1.0, 0.0]], "p": [[0.0, 2.0], [0.1, 1.4], [0.0, 1.0]]}
 options = dict(dt=0.05, steps=45, every=2, keep="samples", device="cuda")
 texts = []
-load = cuda.loaded
-cuda.loaded = lambda text, title: (texts.append(text), load(text, title))[1]
+load = cuda.load
+cuda.load = lambda text, title: (texts.append(text), load(text, title))[1]
 ct.ensemble(kepler.system, starts, ct.RK4(), **options)
 ct.ensemble(kepler.system, starts, ct.Splitting(4), **options)
 print(all("_edge(" in text and "_at(" in text for text in texts), len(texts))

@@ -20,7 +20,7 @@ from catena.engine.cuda import bodies
 dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))
 members.require_cuda = bodies.require_cuda = lambda: cuda
 texts = {}
-members.loaded = bodies.loaded = lambda text, title, name="advance_members": texts.update({name: text})
+members.load = bodies.load = lambda text, title, name="advance_members": texts.update({name: text})
 problem, method = eval(sys.argv[1], {"ct": ct})
 (bodies if sys.argv[2] == "bodies" else members).build(getattr(problem, "system", problem), method)
 for name, text in texts.items():
