@@ -205,8 +205,12 @@ def test_moments_whose_powers_are_no_doubles_are_refused(monkeypatch):
         return np.concatenate([final.orientation, final.angular_momentum / unit])
 
     assert np.array_equal(moved(2.0**90), moved(1.0)) and np.array_equal(moved(2.0**-90), moved(1.0))
-    with pytest.raises(ct.InputError, match=r"DMV.10. takes powers of moments of inertia up to 9"):
+    with pytest.raises(ct.CapabilityError, match=r"DMV.10. takes powers of moments of inertia up to 9"):
         moved(2.0**126)
+    listed = [str(method) for method in ct.list_methods(ct.FreeBody(ct.Body(moments=(1e-47, 2e-47, 2.5e-47)))).methods]
+    assert (
+        "DMV('exact')" in listed and "DMV(2)" in listed and "DMV(10)" not in listed
+    )  # in SI units a molecule has methods, too
     monkeypatch.setattr(dmv_coefficients, "_require_range", lambda moments, order: None)
     assert np.abs(moved(2.0**126) - moved(1.0)).max() > 1e-8
 

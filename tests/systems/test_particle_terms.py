@@ -129,7 +129,7 @@ def test_driven_particles_go_on_with_the_same_bits(method):
 
 
 def half(h, par):
-    """A wrong `kicked`: half a kick at both ends of each half of a step in a bath, and in the bath itself."""
+    """A wrong `kick_factor`: half a kick at both ends of each half of a step in a bath, and in the bath itself."""
     return 0.5 * h * h
 
 

@@ -2,7 +2,7 @@
 
 A forked child has all the locks of its parent, but only one of its threads: a lock that another thread holds stays held for ever,
 and what that thread was changing stays half changed (LLVM's engine, numba's tables, a module that is being imported). So
-a fork waits until nobody is `hold_forks`, and takes the locks of the compiler, whoever uses it. What can be held for a
+a fork waits for whoever holds it off (`hold_forks`), and takes the locks of the compiler, whoever uses it. What can be held for a
 moment elsewhere, without anything being half done, is made free again in the child.
 
 The functions are called by os.fork, and so by multiprocessing with the start method "fork"; "spawn" and "forkserver" start anew.
@@ -46,7 +46,7 @@ _taken = threading.local()
 
 
 def lock() -> Lock:
-    """A lock that no child finds held by a thread that it does not have; what it protects is done `hold_forks`."""
+    """A lock that no child finds held by a thread that it does not have; what it protects is done within `hold_forks`."""
     made: Lock = threading.RLock()
     _locks.append(made)
     return made

@@ -23,7 +23,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...errors import CapabilityError
 
 HIGHEST_ORDER = 12
 LARGEST_POWER = 1000  # of two: beyond it products of inverse moments leave the range of doubles
@@ -168,11 +168,11 @@ def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64
 
 
 def _require_range(moments: NDArray[np.float64], order: int) -> None:
-    """InputError if powers of the moments are too large, or so small that terms would silently be left out."""
+    """CapabilityError if powers of the moments are too large, or so small that terms would silently be left out."""
     there = moments[moments > 0.0]
     size = np.abs(np.log2(there))
     if size.max(initial=0.0) * (order - 1) > LARGEST_POWER:
-        raise InputError(
+        raise CapabilityError(
             f"DMV({order}) takes powers of moments of inertia up to {order - 1}, too many for one of {there[np.argmax(size)]:.3g}",
-            where="moments", do='choose units in which they are nearer to 1, or another rotor: Jacobi(), DMV("exact")',
+            do='choose units in which they are nearer to 1, or another rotor: Jacobi(), DMV("exact")',
         )  # fmt: skip
