@@ -129,6 +129,8 @@ SYSTEMS: dict[str, tuple[Callable[[], Any], str]] = {
     "fewer bodies than none": (lambda: ct.problems.helix_chain(-1), "helix_chain.n = -1"),
     "more bodies than memory": (lambda: ct.problems.ring_chain(10**12), "1000000000000 bodies would take"),
     "half a body": (lambda: ct.problems.printed_chain(2.5), "printed_chain.n = 2.5"),  # type: ignore[arg-type]
+    "turns that are none": (lambda: ct.problems.ring_chain(turns=0.5), "ring_chain.turns"),  # type: ignore[arg-type]
+    "a number in place of a chain": (lambda: ct.problems.helix_chain(4, system=4), "4 is not a chain"),  # type: ignore[arg-type]
     "a speed that is a text": (lambda: ct.problems.disc_chain(amp="a"), "at disc_chain.amp"),  # type: ignore[arg-type]
     "a time that is nan": (lambda: kepler().start(q=[1, 0], p=[0, 1], time=np.nan), "nan is not finite"),
     "a direction": (lambda: ct.Section("s", "q", direction=2), "direction = 2"),

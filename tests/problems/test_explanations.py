@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from catena import problems
@@ -22,6 +23,17 @@ def test_the_variants_of_a_problem_are_named_and_have_the_same_explanation():
     assert problems.hanging_chain("spherical", 6).about.startswith("6 boxes on spherical joints")
     assert problems.kepler(e=0.3).about.startswith("Kepler problem, eccentricity 0.3.")
     assert problems.symmetric_top("quaternion").about == problems.symmetric_top().about
+
+
+@pytest.mark.filterwarnings("ignore:particle 1 of body 0")  # another turn brings bodies near to each other
+def test_numbers_of_numpy_are_numbers_of_a_problem() -> None:
+    """As in a sweep over `np.arange`; 0.5 and True are none (`tests/test_bad_input.py`)."""
+    for made, plain in (
+        (problems.ring_chain(np.int64(96), turns=np.int64(1)), problems.ring_chain(96, turns=1)),
+        (problems.disc_chain(np.int64(3), np.int64(16)), problems.disc_chain(3, 16)),
+        (problems.hanging_chain(n=np.int64(3)), problems.hanging_chain(n=3)),
+    ):
+        assert all(np.array_equal(field, plain.start.fields[name]) for name, field in made.start.fields.items())
 
 
 def test_the_numbers_of_the_explanations_are_those_of_the_motion():

@@ -15,7 +15,7 @@ from ..systems.chain.chain import Chain
 from ..systems.chain.ends import Clamped, Displaced, End, Force, Free
 from ..systems.chain.ring_start import circle_frames
 from ..systems.many_bodies import require_memory
-from ..systems.numbers import finite_number
+from ..systems.numbers import finite_number, is_whole, whole_number
 from ..systems.potentials.pair_potentials import LennardJones
 
 ATTRACTION = LennardJones(5.0, 1.0)  # of the particles of two tetrahedra
@@ -98,8 +98,7 @@ def ring_chain(
     system : a closed chain of n bodies that starts so, in place of that of tetrahedra
     """
     n = _count(n, "ring_chain.n")
-    if isinstance(turns, bool) or not isinstance(turns, int):
-        raise InputError(f"turns = {turns!r}", where="ring_chain.turns", do="give a whole number")
+    turns = whole_number(turns, "ring_chain.turns", "give a whole number")
     angle, rise, radius, q0 = _screw(state, "ring_chain.state")
     about = (
         f"Ring of {n} tetrahedra on a screw line, {state}, whose end is linked to its beginning. How often the bodies turn about "
@@ -155,7 +154,7 @@ def disc_chain(
     `system` is a chain of n bodies that starts so, in place of the one that these arguments describe.
     """
     n = _count(n, "disc_chain.n")
-    if not isinstance(n_p, int) or n_p not in STACKS:
+    if not is_whole(n_p) or n_p not in STACKS:
         raise InputError(f"n_p = {n_p!r}", where="disc_chain.n_p", do=f"choose one of {', '.join(map(str, STACKS))}")
     about = (
         f"Stack of {n} discs with {n_p} particles each. Every disc is turned by half a spacing, so that its particles "
@@ -200,6 +199,10 @@ def _start(
 ) -> Problem[Chain]:
     """v_j = amp (sin j, sin 2j, cos 3j) in space, omega_j = amp (cos j, cos 2j, sin 3j) in the body; none where held."""
     amp = finite_number(amp, f"{name}.amp")
+    if not isinstance(chain, Chain):
+        raise InputError(
+            f"{chain!r} is not a chain", where=f"{name}.system", do="give a Chain of as many bodies, or none"
+        )
     j = np.arange(chain.count)
     moves, turns = chain.held
     velocity = amp * np.column_stack([np.sin(j), np.sin(2 * j), np.cos(3 * j)]) * moves[:, None]
