@@ -126,6 +126,7 @@ SYSTEMS: dict[str, tuple[Callable[[], Any], str]] = {
     "an eccentricity beyond 1": (lambda: ct.problems.kepler(e=1.5), "eccentricity|e = 1.5"),
     "an eccentricity that is a text": (lambda: ct.problems.kepler(e="a"), "at kepler.e"),  # type: ignore[arg-type]
     "an oscillator that does not": (lambda: ct.problems.harmonic(k=-1.0), "k/m = -1"),
+    "a spring that changes": (lambda: ct.problems.harmonic(k="4 + t"), "at harmonic.k"),  # type: ignore[arg-type]
     "fewer bodies than none": (lambda: ct.problems.helix_chain(-1), "helix_chain.n = -1"),
     "more bodies than memory": (lambda: ct.problems.ring_chain(10**12), "1000000000000 bodies would take"),
     "half a body": (lambda: ct.problems.printed_chain(2.5), "printed_chain.n = 2.5"),  # type: ignore[arg-type]

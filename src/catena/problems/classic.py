@@ -15,6 +15,7 @@ from ..systems.numbers import finite_number
 
 def harmonic(m: float = 1.0, k: float = 4.0, q: float = 0.0, p: float = 2.0) -> Problem[Hamiltonian]:
     """Harmonic oscillator, H = p^2/(2m) + k q^2/2; exact solution known."""
+    m, k = finite_number(m, "harmonic.m"), finite_number(k, "harmonic.k")
     system = Hamiltonian("p**2/(2*m) + k*q**2/2", "q", "p", {"m": m, "k": k})
     start = system.start(q=q, p=p)
     if not k / m > 0.0:
