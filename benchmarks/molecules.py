@@ -114,7 +114,7 @@ def stepping(system: Any, start: Any, method: Method, steps: int) -> Callable[[]
 def forces_alone(system: Any, start: Any, times: int) -> Callable[[], None]:
     """All forces between the atoms and what they do to the bodies, so many times."""
     view = system.view("constrained")
-    evaluate = SingleKernels(system, view, fills={}, scratch={}).function(find_at, [1, PAR], compiled=True)
+    evaluate = SingleKernels(system, view, scratch={}).function(find_at, [1, PAR], compiled=True)
     places = np.concatenate([start.position.ravel(), start.orientation.ravel(), [0.0]])
 
     def go() -> None:

@@ -217,7 +217,7 @@ def audited_together(setting: Setting, which: Sequence[int], members: int) -> Co
         }
         states = {one.name: together[one.name] for one in setting.system.fields}
         series = momenta_of_members(pairing, halves, np.diff(edges)[1:])
-        series += laws_of_members((setting.system,), np.zeros(len(sound)), np.ones(len(sound)), states, edges)
+        series += laws_of_members((setting.system,), np.zeros(len(sound)), np.ones(len(sound)), states, edges, str)
         counts.add(judge_members(series))
     counts.seconds = time.process_time() - began
     return counts
