@@ -44,7 +44,10 @@ Load = Annotated[
 ]
 Tol = Annotated[
     float | None,
-    typer.Option("--tol", help="Largest force or torque that may be left; by default what rounding leaves."),
+    typer.Option(
+        "--tol",
+        help="What may be left: of a chain the largest force, torques over about the length of a link; of a linkage the largest torque, forces times its size. By default what rounding leaves.",
+    ),
 ]
 
 

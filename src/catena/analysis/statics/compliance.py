@@ -22,6 +22,7 @@ from ...arrays import Array
 from ...systems.chain import block_band
 from ...systems.chain.link_mechanics import geometric_blocks, transports
 from .problem import EPS, Balance, StaticProblem, mask_blocks
+from .units import power_of_two
 
 MOST_MIXED = 20_000  # bodies: beyond it, the band of wrenches and displacements would take a gigabyte
 HALF_BAND, HALF_BAND_OF_RING = 17, 35  # of wrenches and displacements in turn
@@ -33,7 +34,9 @@ class Compliance(ABC):
     name: str
 
     def __init__(self, problem: StaticProblem, balance: Balance) -> None:
-        self.problem, self.balance = problem, balance
+        # in an energy near that of a strained link: matrices of stiffnesses, of their inverses and of ones have no digits where these differ much
+        self.energy = power_of_two(float(np.abs(balance.values.stiffness).max(initial=0.0)) or 1.0)
+        self.problem, self.balance = problem.scaled(1.0 / self.energy), balance.scaled(1.0 / self.energy)
         self.free, self.mass = problem.free, problem.mass
         self.zero = orthonormal(problem.symmetries(balance.poses), self.mass)
 
@@ -46,7 +49,7 @@ class Compliance(ABC):
         """x (m, n, 6) for f (m, n, 6), by displacements in principal axes."""
         f = np.where(self.free, f, 0.0)
         f = f - np.einsum("mk,knc,nc->mnc", np.einsum("mnc,knc->mk", f, self.zero), self.zero, self.mass)
-        x = np.where(self.free, self._balance(f), 0.0)
+        x = np.where(self.free, self._balance(f / self.energy), 0.0)
         return x - np.einsum("mk,knc->mnc", np.einsum("mnc,nc,knc->mk", x, self.mass, self.zero), self.zero)
 
     def weighted(self, v: Array) -> Array:
@@ -70,7 +73,7 @@ class Sweep(Compliance):
 
     def __init__(self, problem: StaticProblem, balance: Balance) -> None:
         super().__init__(problem, balance)
-        self.flexibility = np.linalg.inv(balance.values.stiffness[: len(self.mass) - 1])
+        self.flexibility = np.linalg.inv(self.balance.values.stiffness[: len(self.mass) - 1])
         poses = balance.poses
         self.position, self.matrices = poses.position - poses.position[0], poses.matrices
         self._from_end = poses.position - poses.position[-1]
@@ -180,6 +183,7 @@ class Mixed(Compliance):
         from scipy.linalg.lapack import dgbtrf
 
         super().__init__(problem, balance)
+        problem, balance = self.problem, self.balance
         poses, n = balance.poses, len(self.mass)
         own, beside = geometric_blocks(poses.d, poses.q, balance.values.gradient)
         a = transports(poses.d, poses.q)
@@ -231,8 +235,8 @@ class Assembled(Compliance):
         super().__init__(problem, balance)
         self.shift = shift
         free = problem.gauge(balance.poses)
-        factor = block_band.Band(*mask_blocks(*problem.blocks(balance), free)).factor(
-            shift * (self.mass * free).ravel()
+        factor = block_band.Band(*mask_blocks(*self.problem.blocks(self.balance), free)).factor(
+            shift / self.energy * (self.mass * free).ravel()
         )
         if factor is None:
             raise np.linalg.LinAlgError("not positive definite")

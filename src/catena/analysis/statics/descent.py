@@ -68,6 +68,10 @@ class Descent(ABC, Generic[Place, Motions]):
         """Go there."""
         self.balance = found
 
+    def sharper(self, motions: Motions) -> Place | None:
+        """A better balance, where what pulls still is enough to make the lowest eigenvalue out of nothing."""
+        return None
+
     def is_torn(self, *, surely: bool = False) -> bool:
         """Whether something has come apart on the way; `surely`: whatever the way was."""
         return False
@@ -76,6 +80,10 @@ class Descent(ABC, Generic[Place, Motions]):
         """Down to a balance, and on down from it as long as it is unstable."""
         while (status := self.descend()) == "converged":
             motions = self.motions()
+            while (found := self.sharper(motions)) is not None:
+                self.take(found)
+                self.iterations += 1
+                motions = self.motions()
             if motions.negative == 0:
                 return status, motions
             if len(self.saddles) == MOST_SADDLES or not self.leave(motions):

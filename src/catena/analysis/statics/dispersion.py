@@ -21,7 +21,7 @@ from ...errors import InputError
 from ...systems.base import Array, State
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Force
-from ...systems.chain.link_mechanics import LinkMechanics, geometric_blocks, transports
+from ...systems.chain.link_mechanics import geometric_blocks, transports
 from ...systems.numbers import finite_numbers, whole_number
 from .equilibrium import Equilibrium, state_at
 from .poses import Poses
@@ -29,6 +29,7 @@ from .problem import constant_force
 from .screws import Screw, screw_of
 from .traps import Traps
 from .uniform import link_length, pulled_link, relax_links, resting_links, resting_poses
+from .units import ScaledLinks, scale_matrices, scale_wrenches, unit_length
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,13 +40,18 @@ DEGENERATE = 1e-7  # of the highest frequency: branches that cross
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One period of a uniform chain: relative poses, stiffness and wrench of its links, masses (c, 6) of its bodies."""
+    """One period of a uniform chain: relative poses, stiffness and wrench of its links, masses (c, 6) of its bodies; in `unit_length`."""
 
     d: Array
     q: Array
     stiffness: Array
     wrench: Array
     mass: Array
+
+    def scaled(self, length: float) -> Cell:
+        """The same in the unit of the user, with the unit length of this one."""
+        stiffness, mass = scale_matrices(self.stiffness, 1.0 / length), scale_wrenches(self.mass, 1.0 / length**2)
+        return Cell(length * self.d, self.q, stiffness, scale_wrenches(self.wrench, 1.0 / length), mass)
 
     @property
     def screw(self) -> Screw:
@@ -104,7 +110,7 @@ def find_dispersion(chain: Chain, k: ArrayLike, cell: int = 1, at: State | Equil
         period = ring_cell(chain, cell, at)
     omega, velocity = branches(period, phases)
     screw = period.screw
-    return Dispersion(phases, omega, velocity, screw.angle, screw.rise, cell)
+    return Dispersion(phases, omega, velocity, screw.angle, unit_length(chain) * screw.rise, cell)
 
 
 def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where: str) -> Cell:
@@ -115,7 +121,7 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
     first = (links - cell) // 2
     numbers = np.arange(first, first + cell)
     _check_period(chain, cell, where)
-    mechanics = LinkMechanics(chain)
+    mechanics = ScaledLinks(chain)
     tension = 0.0
     if state is None and chain.closed:
         d, q = (part[numbers] for part in resting_links(chain))
@@ -123,7 +129,7 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
         poses = resting_poses(chain) if state is None else Poses.of_state(chain, state)
         d, q = poses.d[numbers], poses.q[numbers]
         forces = at.forces if isinstance(at, Equilibrium) else _end_forces(chain)
-        tension = _tension(forces + Traps.of(chain).forces(poses), poses, d, q, first)
+        tension = _tension(mechanics.unit * forces + Traps.of(chain).forces(poses), poses, d, q, first)
     length = link_length(chain, d)
     if tension == 0.0:
         d, q, rests = relax_links(mechanics, numbers, d, q, length)
@@ -139,7 +145,9 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
         found = pulled_link(mechanics, d[0], q[0], tension, link=first)
         if found is None:
             raise InputError(
-                f"there is no uniform state under the pull {tension:g}", where=f"{where}.at", do="give an equilibrium"
+                f"there is no uniform state under the pull {tension / mechanics.unit:g}",
+                where=f"{where}.at",
+                do="give an equilibrium",
             )
         d, q = (part[None] for part in found)
     values = mechanics.values(d, q, numbers)
@@ -162,14 +170,16 @@ def ring_cell(chain: Chain, cell: int, at: State | Equilibrium) -> Cell:
             do="give a uniform ring, or ask for normal_modes()",
         )  # fmt: skip
     numbers = np.arange(cell)
-    values = LinkMechanics(chain).values(poses.d[:cell], poses.q[:cell], numbers)
+    values = ScaledLinks(chain).values(poses.d[:cell], poses.q[:cell], numbers)
     return Cell(poses.d[:cell], poses.q[:cell], values.stiffness, values.gradient, _masses(chain, 0, cell))
 
 
 def _masses(chain: Chain, first: int, cell: int) -> Array:
     """Of the bodies at the right of some links, (cell, 6); infinite where there is no moment of inertia."""
     bodies = [chain.bodies[(link + 1) % chain.count] for link in range(first, first + cell)]
-    mass = np.array([[body.mass] * 3 + body.moments.tolist() for body in bodies])
+    mass = scale_wrenches(
+        np.array([[body.mass] * 3 + body.moments.tolist() for body in bodies]), unit_length(chain) ** 2
+    )
     return np.where(mass > 0.0, mass, np.inf)
 
 

@@ -25,6 +25,7 @@ from .uniform import link_length, pulled_start, relaxing_step, resting_poses
 if TYPE_CHECKING:
     from .equilibrium_path import Limit
 
+CALMER = 0.5  # of the residual: what a balance must gain by a step that makes it sharper
 LENGTHENED = 1.5  # of the longest link at the start: from here on it may be torn
 
 
@@ -38,7 +39,7 @@ class Equilibrium(AtRest):
     energy : with the work of the forces
     status : "converged": balanced and stable; "saddle": balanced, but there is a way down that could not be taken; "torn": a link has
         come apart on the way; "not_converged": neither
-    residual, tol : largest component of force and torque that is left, and what was asked for
+    residual, tol : largest component of force that is left, or of torque over a length near that of a link (a power of two); and what was asked for
     lowest : lowest eigenvalue omega^2 of small motions, rigid ones apart
     negative : how many eigenvalues are negative
     flat : motions that cost nothing, such as those of a chain that nothing holds
@@ -100,7 +101,8 @@ class _Search(Descent[Balance, Stability]):
 
     def __init__(self, problem: StaticProblem, poses: Poses, tol: float | None) -> None:
         super().__init__(problem.balance(poses))
-        self.problem, self.given, self.begin = problem, tol, poses
+        self.problem, self.begin = problem, poses
+        self.given = None if tol is None else tol * problem.unit
         self.length, self.longest = link_length(problem.chain, poses.d), float(np.linalg.norm(poses.d, axis=1).max())
         self.newton = Newton(problem, self.length)
         if problem.root is not None:
@@ -115,6 +117,13 @@ class _Search(Descent[Balance, Stability]):
     def motions(self) -> Stability:
         return stability(self.problem, self.balance)
 
+    def sharper(self, motions: Stability) -> Balance | None:
+        lightest = self.problem.mass[self.problem.free].min(initial=np.inf)
+        if abs(motions.lowest) > self.balance.residual / lightest:
+            return None
+        found = self.newton.settled(self.balance)
+        return found if found is not None and found.residual < CALMER * self.balance.residual else None
+
     def way_down(self, motions: Stability) -> Array:
         eta = self.balance.poses.strains(motions.mode)
         return motions.mode / max(np.abs(eta[:, :3]).max() / self.length, np.abs(eta[:, 3:]).max())
@@ -125,15 +134,15 @@ class _Search(Descent[Balance, Stability]):
     def report(self, status: Status, stable: Stability | None) -> Equilibrium:
         """What was found, with the residual of the very state that is returned."""
         chain, poses = self.problem.chain, self.balance.poses
-        state = poses.state(chain)
+        state, begin, unit = poses.state(chain), self.begin.state(chain), self.problem.unit
         balance = self.problem.balance(Poses.of_state(chain, state))
         sizes = np.linalg.eigvalsh(np.nan_to_num(balance.values.stiffness))
         soft = np.flatnonzero(sizes[:, 0] < -1e-9 * np.abs(sizes).max(axis=1))
         return Equilibrium(
-            state, balance.energy, status, balance.residual, self.tol, np.nan if stable is None else stable.lowest,
+            state, balance.energy, status, balance.residual / unit, self.tol / unit, np.nan if stable is None else stable.lowest,
             0 if stable is None else stable.negative, 0 if stable is None else stable.flat, tuple(self.saddles),
-            float(np.linalg.norm(state.position - self.begin.position, axis=1).max()), self.iterations, chain,
-            tuple(soft.tolist()), self.problem.forces, self.begin.state(chain),
+            float(np.linalg.norm(state.position - begin.position, axis=1).max()), self.iterations, chain,
+            tuple(soft.tolist()), self.problem.forces / unit, begin,
         )  # fmt: skip
 
     def step(self) -> Balance | None:

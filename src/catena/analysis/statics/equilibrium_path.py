@@ -176,7 +176,7 @@ def _control(chain: Chain, direction: ArrayLike, begin: Equilibrium) -> _Control
 
 
 class _Control(ABC):
-    """What is prescribed along a path, and how an equilibrium is found for it."""
+    """What is prescribed along a path, and how an equilibrium is found for it; in `unit_length`."""
 
     unit: float  # of the extension
     reach: float  # of the bodies by extension: how far they go, at most, where they follow
@@ -247,7 +247,8 @@ class _LoadControl(_Control):
 
     def __init__(self, chain: Chain, loads: Array, begin: Equilibrium) -> None:
         super().__init__(chain, begin)
-        self.loads, self.fixed = loads, begin.forces
+        loads = self.problem.unit * loads
+        self.loads, self.fixed = loads, self.problem.forces
         self.origin = float((loads * self.poses.position).sum())
         size = float(np.linalg.norm(loads, axis=1).sum())
         self.unit, self.reach, self.least_load = size * self.whole, 1.0 / size, self.least_load / size
@@ -284,7 +285,7 @@ class _EndControl(_Control):
 
     def __init__(self, chain: Chain, screw: Array, begin: Equilibrium) -> None:
         super().__init__(chain, begin)
-        self.turn, self.shift = screw[:3], screw[3:]
+        self.turn, self.shift = screw[:3], screw[3:] / self.problem.unit
         shift, turn = float(np.linalg.norm(self.shift)), float(np.linalg.norm(self.turn))
         links = len(self.poses.d)
         self.unit = min(self.whole / shift if shift else np.inf, links / turn if turn else np.inf)

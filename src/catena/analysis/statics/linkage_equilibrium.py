@@ -38,7 +38,7 @@ class LinkageEquilibrium(AtRest):
     energy : with that of constant loads
     status : "converged": balanced and stable, or free to move where nothing resists; "saddle": balanced, but there is a way down that could
         not be taken; "not_converged": neither
-    residual, tol : largest force or torque on a joint coordinate that is left, and what was asked for
+    residual, tol : largest torque on a joint coordinate that is left, of a shift its force times the size of the linkage; and what was asked for
     lowest : lowest eigenvalue omega^2 of small motions, those that cost nothing apart
     negative : how many eigenvalues are negative
     flat : motions that cost nothing
@@ -190,7 +190,7 @@ class _Search(Descent[LinkageBalance, LinkageStability]):
 
     def way_down(self, motions: LinkageStability) -> Array:
         mode = motions.vectors[:, int(motions.values.argmin())]
-        return mode / np.abs(mode / self.problem.units(self.balance)).max()
+        return mode / np.abs(mode / self.problem.units(self.balance.free)).max()
 
     def displaced(self, motion: Array) -> LinkageBalance | None:
         z = self.problem.moved(self.balance, motion)
@@ -219,7 +219,7 @@ class _Search(Descent[LinkageBalance, LinkageStability]):
         """
         if not np.isfinite(self.stiffness).all():
             return None
-        unit = self.problem.units(self.balance)
+        unit = self.problem.units(self.balance.free)
         values, axes = np.linalg.eigh(self.stiffness * unit[:, None] * unit)
         size = np.abs(values).max(initial=0.0)
         slope = axes.T @ (unit * self.balance.gradient)

@@ -56,6 +56,7 @@ class LinkageBalance:
     free : which coordinates these are
     gradient : (d,) of the energy by them
     gross : (d,) sums of the magnitudes that make the gradient up
+    residual : largest torque that is left; a force counts with the size of the linkage as its arm
     """
 
     z: Array
@@ -66,11 +67,7 @@ class LinkageBalance:
     free: NDArray[np.int64]
     gradient: Array
     gross: Array
-
-    @property
-    def residual(self) -> float:
-        """Largest force or torque that is left."""
-        return float(np.abs(self.gradient).max(initial=0.0))
+    residual: float
 
 
 class LinkageProblem:
@@ -135,9 +132,9 @@ class LinkageProblem:
         position, orientation = self._poses()
         energy = float(out[0]) + load_energy(self.linkage, position, orientation) - float(self._torques @ z)
         noise = 1e-13 * float(abs(scale[0]) + np.abs(applied[:, :3]).sum() * np.abs(position).max(initial=0.0))
-        return LinkageBalance(
-            z, energy, noise, push, tangent, free, -tangent.T @ push, np.abs(tangent).T @ gross
-        )  # fmt: skip
+        gradient = -tangent.T @ push
+        residual = float(np.abs(gradient * self.units(free)).max(initial=0.0))
+        return LinkageBalance(z, energy, noise, push, tangent, free, gradient, np.abs(tangent).T @ gross, residual)
 
     def matrices(self, balance: LinkageBalance) -> tuple[Array, Array]:
         """Stiffness and damping (d, d) by the free coordinates, symmetric parts."""
@@ -161,13 +158,14 @@ class LinkageProblem:
         """A force that has no direction in a state; what seems balanced there is not."""
         return without_direction(self.linkage, state.position, state.orientation, self.extent)
 
-    def units(self, balance: LinkageBalance) -> Array:
+    def units(self, free: NDArray[np.int64]) -> Array:
         """(d,): what the free coordinates are measured in: radians, and the size of the linkage."""
-        return np.array([1.0 if self.coordinates[k].turns else self.extent for k in balance.free])
+        return np.array([1.0 if self.coordinates[k].turns else self.extent for k in free])
 
     def force_size(self, balance: LinkageBalance, stiffness: Array) -> float:
-        """Size of the forces that must balance: those that act, and those that a unit of each coordinate makes."""
-        return float((balance.gross + np.abs(stiffness) @ self.units(balance)).max(initial=0.0))
+        """Size of the torques that must balance, as `residual` measures them: those that act, and those that a unit of each coordinate makes."""
+        unit = self.units(balance.free)
+        return float((unit * (balance.gross + np.abs(stiffness) @ unit)).max(initial=0.0))
 
     def mass(self, z: Array, tangent: Array, *, girth: float = 0.0) -> Array:
         """(d, d): masses by the free coordinates; with `girth` as if those of each body were so far from its centre, besides."""

@@ -28,6 +28,7 @@ from .equilibrium import Equilibrium, find_equilibrium, state_at
 from .poses import Poses
 from .problem import EPS, Balance, StaticProblem
 from .stability import compliance, flat_limit, lowest_modes, round_off, stability, weigh_stiffness
+from .units import scale_wrenches, unit_length
 
 if TYPE_CHECKING:
     import xarray
@@ -139,7 +140,8 @@ class Modes:
         assert isinstance(self.system, Chain)
         poses, frames = Poses.of_state(self.system, self.state), self.system.alike.each(lambda body: body.frame_matrix)
         parts = [np.einsum("nji,nj->ni", frames, part) for part in np.split(self.vectors[mode], 2, axis=1)]
-        xi, left, right = np.concatenate(parts, axis=1), self.system.left.moves, self.system.right.moves
+        xi = scale_wrenches(np.concatenate(parts, axis=1), 1.0 / unit_length(self.system))
+        left, right = self.system.left.moves, self.system.right.moves
         open_ended = (left or right) and not self.system.closed
         made = [
             poses.strained(size * xi, root=-1 if left and not right else 0)
@@ -232,7 +234,7 @@ def _check_rest(problem: StaticProblem, balance: Balance) -> None:
     stiff = np.abs(balance.values.stiffness).max() * np.linalg.norm(balance.poses.d, axis=1).max()
     if not balance.residual <= NOT_AT_REST * stiff:
         raise InputError(
-            f"this is no equilibrium: a force or torque of {balance.residual:.3g} is left", where="normal_modes.at",
+            f"this is no equilibrium: a force or torque of {balance.residual / problem.unit:.3g} is left", where="normal_modes.at",
             do="give chain.equilibrium(start)",
         )  # fmt: skip
 
@@ -270,14 +272,15 @@ class _Solver:
         free, mass = self.problem.free, self.problem.mass
         zero = len(self.problem.symmetries(self.balance.poses))
         values, vectors = self._from_stiffness(zero)
-        flexible = self._flexible()
+        flexible, costless = self._flexible(), 0
         if not isinstance(flexible, Sweep):  # what is zero but for rounding is a motion that costs nothing, too
             flat = np.abs(values) <= flat_limit(self.diagonal)
-            values, vectors, zero = values[~flat], vectors[~flat], zero + int(flat.sum())
+            costless = int(flat.sum())
+            values, vectors, zero = values[~flat], vectors[~flat], zero + costless
         error = EPS * self.largest / np.maximum(np.abs(values), EPS * self.largest)
         method = "dense"
         if flexible is not None and len(values) and (isinstance(flexible, Sweep) or values[0] > 0.0):
-            inverse, modes = self._inverse(flexible)
+            inverse, modes = self._inverse(flexible, costless)
             low = int((inverse > 1.0 / np.sqrt(self.largest / inverse[-1])).sum())
             order = np.argsort(-inverse)[:low]
             values[:low] = 1.0 / inverse[order]
@@ -289,12 +292,12 @@ class _Solver:
         kept = slice(0, count)
         return self._make(values[kept], np.where(free, vectors[kept], 0.0), method, error[kept], zero)
 
-    def _inverse(self, flexible: Compliance) -> tuple[Array, Array]:
-        """Eigenvalues and vectors of M^1/2 K^-1 M^1/2; without motions that cost nothing but for rounding, beside which they have no digits."""
+    def _inverse(self, flexible: Compliance, costless: int) -> tuple[Array, Array]:
+        """Eigenvalues and vectors of M^1/2 K^-1 M^1/2; without as many motions that cost nothing but for rounding, beside which they have no digits."""
         mass = self.problem.mass
         inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))
-        flat = np.abs(inverse) * flat_limit(self.diagonal) >= 1.0
-        if flat.any() and not isinstance(flexible, Sweep):
+        if costless:
+            flat = np.argsort(-np.abs(inverse))[:costless]
             flexible.leave_out((modes[:, flat].T / np.sqrt(mass.ravel())).reshape(-1, *mass.shape))
             inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))
         return inverse, modes
@@ -326,6 +329,7 @@ class _Solver:
             [np.einsum("nij,knj->kni", frames, part) for part in np.split(vectors, 2, axis=2)], axis=2
         )
         omega = np.sign(values) * np.sqrt(np.abs(values))
+        given = scale_wrenches(given, self.problem.unit)
         return Modes(chain, self.state, omega, given, zero, method, 0.5 * error)
 
 

@@ -64,6 +64,16 @@ class Newton:
             scale *= 0.5
         return None
 
+    def settled(self, balance: Balance) -> Balance | None:
+        """Nearer to a balance that is all but reached, without a step along motions that cost next to nothing; None if it is unstable."""
+        free = self.free(balance)
+        band = block_band.Band(*mask_blocks(*self.problem.blocks(balance), free))
+        factor = band.factor(FIRST_SHIFT * np.abs(band.diagonal))
+        if factor is None:
+            return None
+        p = factor.solve(np.where(free, -balance.gradient, 0.0).ravel()).reshape(-1, 6)
+        return self.problem.balance(self.moved(balance.poses, p))
+
     def _correct(self, found: Balance) -> Balance:
         """Links shifted until they bear the force that they have to: a correction of second order, as [maratos1978] needs one.
 

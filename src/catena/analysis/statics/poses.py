@@ -15,11 +15,12 @@ from ...geometry import rotations
 from ...systems.base import Array, State
 from ...systems.chain.chain import Chain
 from ...systems.chain.link_mechanics import principal_rotations, relative_poses, transports
+from .units import unit_length
 
 
 @dataclass(frozen=True)
 class Poses:
-    """Positions (n, 3) and principal rotations (n, 3, 3) of all bodies; d (links, 3) and Q (links, 3, 3) of all links."""
+    """Positions (n, 3) and principal rotations (n, 3, 3) of all bodies; d (links, 3) and Q (links, 3, 3) of all links; in `unit_length`."""
 
     position: Array
     matrices: Array
@@ -29,7 +30,9 @@ class Poses:
     @classmethod
     def of_state(cls, chain: Chain, state: State) -> Poses:
         """Where a state has them."""
-        return cls.of_bodies(state.position, principal_rotations(chain, state), closed=chain.closed)
+        return cls.of_bodies(
+            state.position / unit_length(chain), principal_rotations(chain, state), closed=chain.closed
+        )
 
     @classmethod
     def of_bodies(cls, position: Array, matrices: Array, *, closed: bool = False) -> Poses:
@@ -58,7 +61,7 @@ class Poses:
         frames = chain.alike.each(lambda body: body.frame_matrix)
         rest = np.zeros((len(self.position), 3))
         orientation = rotations.from_matrix(self.matrices @ frames.swapaxes(1, 2))
-        fields = {"position": self.position.copy(), "orientation": orientation}
+        fields = {"position": unit_length(chain) * self.position, "orientation": orientation}
         return State({**fields, "momentum": rest, "angular_momentum": rest.copy()}, time)
 
     def strains(self, xi: Array) -> Array:

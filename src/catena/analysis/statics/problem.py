@@ -8,7 +8,7 @@ is, unless both ends are held.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,11 +18,12 @@ from ...errors import CapabilityError, InputError
 from ...geometry.rotations import hat
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Clamped, Displaced, Force, Free, Tweezers
-from ...systems.chain.link_mechanics import LinkMechanics, LinkValues, assemble_blocks, transports
+from ...systems.chain.link_mechanics import LinkValues, assemble_blocks, transports
 from ...systems.chain.spectrum import mobilities
 from ...systems.numbers import finite_numbers
 from .poses import Poses
 from .traps import Traps
+from .units import ScaledLinks, scale_wrenches
 
 Mask = NDArray[np.bool_]
 
@@ -41,7 +42,13 @@ class Balance:
     energy: float
     noise: float  # of the energy
     gradient: Array
-    residual: float  # largest component of the gradient that is free
+    residual: float  # largest component of the gradient that is free, in the energy by `unit_length` and radians
+
+    def scaled(self, factor: float) -> Balance:
+        """With all energies times a factor."""
+        values = LinkValues(*(factor * part for part in self.values))
+        energy, noise, residual = (factor * part for part in (self.energy, self.noise, self.residual))
+        return Balance(self.poses, values, energy, noise, factor * self.gradient, residual)
 
 
 class StaticProblem:
@@ -50,25 +57,31 @@ class StaticProblem:
     Parameters
     ----------
     chain : its ends are clamped, displaced, free, held by tweezers that stand, or pulled by a force that is constant
-    forces : (n, 3) in space, all that act on bodies that can move
+    forces : (n, 3) in space, all that act on bodies that can move; kept as all lengths are, in `unit_length`
     """
 
     def __init__(self, chain: Chain, forces: Array) -> None:
         self.chain = chain
-        self.links = LinkMechanics(chain)
+        self.links = ScaledLinks(chain)
+        self.unit = self.links.unit
         self.free: Mask = mobilities(chain) > 0.0
-        self.mass = chain.alike.each(
-            lambda body: [body.mass] * 3 + np.where(body.moments > 0.0, body.moments, 1.0).tolist()
-        )
+        mass = chain.alike.each(lambda body: [body.mass] * 3 + np.where(body.moments > 0.0, body.moments, 1.0).tolist())
+        self.mass = scale_wrenches(mass, self.unit**2)
         self.left_held, self.right_held = (not end.moves for end in (chain.left, chain.right))
         self.sides = chain.interactions.sides
         self.traps = Traps.of(chain)
-        self.forces = self._check(forces)
+        self.forces = self._check(self.unit * forces)
 
     def under(self, forces: Array) -> StaticProblem:
-        """The same chain under other forces."""
+        """The same chain under other forces, in `unit_length`."""
         other = copy(self)
         other.forces = self._check(forces)
+        return other
+
+    def scaled(self, factor: float) -> StaticProblem:
+        """The same chain with all energies times a factor; its links are those that they were."""
+        other = copy(self)
+        other.forces, other.traps = factor * self.forces, replace(self.traps, k=factor * self.traps.k)
         return other
 
     def _check(self, given: Array) -> Array:
@@ -76,7 +89,7 @@ class StaticProblem:
         total, size = forces.sum(axis=0), np.abs(forces).sum()
         if not (self.left_held or self.right_held or len(self.traps)) and np.abs(total).max() > BALANCED * size:
             raise InputError(
-                f"nothing holds the {'ring' if self.chain.closed else 'chain'} against the force {', '.join(f'{part:.3g}' for part in total)}: "
+                f"nothing holds the {'ring' if self.chain.closed else 'chain'} against the force {', '.join(f'{part:.3g}' for part in total / self.unit)}: "
                 "it has no equilibrium", where="equilibrium.load" if self.chain.closed else "Chain.left, Chain.right",
                 do="balance the forces" if self.chain.closed else "clamp or displace an end, or balance the forces",
             )  # fmt: skip

@@ -32,6 +32,7 @@ from .dispersion import Cell, uniform_cell
 from .equilibrium import Equilibrium
 from .newton import positive
 from .screws import Screw
+from .units import unit_length
 
 if TYPE_CHECKING:
     from .rod_comparison import RodComparison
@@ -177,13 +178,15 @@ def find_rod(chain: Chain, cell: int = 1, at: State | Equilibrium | None = None)
 
 
 def rod_of(chain: Chain, cell: Cell) -> RodLimit:
-    """The rod of one period."""
+    """The rod of one period, in the unit of the user."""
+    resists = bool((positive(cell.stiffness) == cell.stiffness).all())
+    cell = cell.scaled(unit_length(chain))
     screw = cell.screw
     if screw.rise <= 0.0:
         raise InputError(
             "the chain turns in a circle: it has no axis", where="rod_limit", do="give a chain that goes on"
         )
-    if (positive(cell.stiffness) != cell.stiffness).any():
+    if not resists:
         raise InputError(
             "the links do not resist some of the strains: there is no rod that does", where="rod_limit",
             do="give them stiffness against all six",
@@ -285,4 +288,6 @@ def _is_positive(harmonics: dict[int, tuple[float, Complex]]) -> bool:
     slowest = min((abs(b) for b, _ in harmonics.values() if abs(b) > STRAIGHT), default=np.pi)
     s = np.linspace(0.0, 2.0 * np.pi / slowest, BEAT_SAMPLES)[:, None, None]
     f = sum(((np.exp(1j * b * s) * p).real for b, p in harmonics.values()), start=np.zeros((1, 1, 1)))
+    size = np.sqrt(np.abs(np.einsum("nii->ni", f)).max(axis=0))  # shifts and turns have units of their own
+    f = f / np.where(size > 0.0, size, 1.0)[:, None] / np.where(size > 0.0, size, 1.0)
     return bool(np.linalg.eigvalsh(0.5 * (f + f.swapaxes(1, 2)))[:, 0].min() > 0.0)

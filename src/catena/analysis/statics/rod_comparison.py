@@ -14,6 +14,7 @@ from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Clamped, End, Free
 from .modes import find_modes
 from .poses import Poses
+from .units import unit_length
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +78,7 @@ def compare_rod(rod: RodLimit, sizes: tuple[int, ...], left: str, right: str, co
             ends.get(left, left),
             ends.get(right, right),
         )
-        d, q = np.tile(rod.cell.d, (n - 1, 1)), np.tile(rod.cell.q, (n - 1, 1, 1))
+        d, q = np.tile(rod.cell.d / unit_length(chain), (n - 1, 1)), np.tile(rod.cell.q, (n - 1, 1, 1))
         state = Poses.of_links(d, q, np.zeros(3), np.eye(3)).state(chain)
         found.append(find_modes(chain, state, count).omega)
         expected.append(rod.modes(n, left, right, count))

@@ -13,6 +13,7 @@ from numpy.polynomial import legendre
 
 from ...arrays import Array
 from ...geometry.rotations import hat
+from .units import power_of_two, scale_matrices
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -43,9 +44,14 @@ def _lowest(stiffness: csr_array, mass: csr_array, count: int, *, free: bool) ->
         return eigh(stiffness.toarray(), mass.toarray(), eigvals_only=True)[:count]
     # a free rod has K singular: a small shift below zero leaves the rigid motions apart from the others
     shift = -1e-10 * float(abs(stiffness).max() / abs(mass).max()) if free else 0.0
+    unit = power_of_two(
+        float(abs(stiffness).max() / abs(mass).max())
+    )  # ARPACK takes what is below some 1e-11 for nothing
     some = np.cos(np.arange(stiffness.shape[0]) ** 2.0)
-    return np.sort(
-        eigsh(stiffness, count, mass, sigma=shift, which="LM", v0=some, return_eigenvectors=False, tol=1e-13)
+    return unit * np.sort(
+        eigsh(
+            stiffness / unit, count, mass, sigma=shift / unit, which="LM", v0=some, return_eigenvectors=False, tol=1e-13
+        )
     )
 
 
@@ -58,22 +64,24 @@ def _matrices(rod: RodLimit, begin: float, end: float) -> tuple[csr_array, csr_a
     points, weights = legendre.leggauss(GAUSS_POINTS)
     values, slopes = _shapes(points)
     slopes *= 2.0 / size
-    shift = np.zeros((6, 6))
-    shift[:3, 3:] = hat(np.array([rod.rise, 0.0, 0.0]))
+    shift, length = np.zeros((6, 6)), power_of_two(rod.rise)
+    shift[:3, 3:] = hat(np.array([rod.rise / length, 0.0, 0.0]))
     strain = np.einsum("pi,ab->paib", slopes, np.eye(6)) + np.einsum("pi,ab->paib", values, shift)
     field = np.einsum("pi,ab->paib", values, np.eye(6))
     unknowns = 6 * (DEGREE + 1)
     strain, field = (part.reshape(GAUSS_POINTS, 6, unknowns) for part in (strain, field))
     s = begin + size * (np.arange(elements)[:, None] + 0.5 * (points + 1.0))
     scale = 0.5 * size * weights
-    local = np.einsum("p,pai,epab,pbj->eij", scale, strain, np.linalg.inv(rod.compliance_at(s)), strain, optimize=True)
-    masses = np.einsum("p,pai,epab,pbj->eij", scale, field, rod.inertia_at(s), field, optimize=True)
+    stiffness = np.linalg.inv(scale_matrices(rod.compliance_at(s), 1.0 / length))
+    inertia = scale_matrices(rod.inertia_at(s), length)
+    local = np.einsum("p,pai,epab,pbj->eij", scale, strain, stiffness, strain, optimize=True)
+    masses = np.einsum("p,pai,epab,pbj->eij", scale, field, inertia, field, optimize=True)
     place = 6 * DEGREE * np.arange(elements)[:, None] + np.arange(unknowns)
     rows = np.broadcast_to(place[:, :, None], local.shape).ravel()
     columns = np.broadcast_to(place[:, None], local.shape).ravel()
     total = 6 * (elements * DEGREE + 1)
-    stiffness, mass = (coo_array((part.ravel(), (rows, columns)), (total, total)).tocsr() for part in (local, masses))
-    return stiffness, mass
+    whole, mass = (coo_array((part.ravel(), (rows, columns)), (total, total)).tocsr() for part in (local, masses))
+    return whole, mass
 
 
 def _shapes(points: Array) -> tuple[Array, Array]:

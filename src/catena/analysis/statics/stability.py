@@ -10,6 +10,7 @@ from ...arrays import Array
 from ...systems.chain import block_band
 from .compliance import MOST_MIXED, Assembled, Compliance, Mixed, RingSweep, Sweep
 from .problem import EPS, Balance, StaticProblem, mask_blocks
+from .units import power_of_two
 
 FLAT = 1e-11  # of the largest eigenvalue of a link: one that is zero
 SHORT = 250  # bodies of a chain whose softest bending is far above rounding
@@ -69,10 +70,11 @@ def weigh_stiffness(problem: StaticProblem, balance: Balance) -> tuple[Array, Ar
     """M^-1/2 K M^-1/2 without motions that cost nothing; what is not free has the largest eigenvalue of all."""
     free = problem.gauge(balance.poses)
     diagonal, right = mask_blocks(*problem.blocks(balance), free)
+    bodies, places = np.nonzero(~free)
+    diagonal[bodies, places, places] = 0.0
     scale = np.where(free, 1.0 / np.sqrt(problem.mass), 1.0)
     diagonal = diagonal * scale[:, :, None] * scale[:, None]
-    bodies, places = np.nonzero(~free)
-    diagonal[bodies, places, places] = np.abs(diagonal).max()
+    diagonal[bodies, places, places] = np.abs(diagonal).max() or 1.0
     left, beside = problem.chain.interactions.sides
     return diagonal, right * scale[left, :, None] * scale[beside, None]
 
@@ -153,7 +155,11 @@ def lowest_modes(compliance: Compliance, count: int) -> tuple[Array, Array]:
     operator = LinearOperator((size, size), matvec=lambda v: compliance.weighted(v.reshape(1, -1))[0], dtype=float)
     some = np.cos(np.arange(size) ** 2.0)  # definite, and along no mode in particular
     if count < size - 1:
+        # in a time near that of the modes: ARPACK takes what is below some 1e-11 for nothing
+        unit = power_of_two(float(np.linalg.norm(operator @ some) / np.linalg.norm(some)) or 1.0)
+        operator = operator / unit
         inverse, vectors = eigsh(operator, k=count, which="LM", v0=some, tol=0)  # zeros come out with either sign
+        inverse = unit * inverse
     else:
         inverse, vectors = np.linalg.eigh(compliance.weighted(np.eye(size)))
     order = np.argsort(-inverse)[:count]

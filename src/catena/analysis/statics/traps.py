@@ -21,11 +21,12 @@ from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Tweezers
 from ...systems.sampled import depends_on_time
 from .poses import Poses
+from .units import unit_length
 
 
 @dataclass(frozen=True)
 class Traps:
-    """All tweezers of a chain: numbers of bodies (m,), stiffnesses (m,), anchors (m, 3), and arms (m, 3) in principal axes."""
+    """All tweezers of a chain: numbers of bodies (m,), stiffnesses (m,), anchors (m, 3), and arms (m, 3) in principal axes; in `unit_length`."""
 
     bodies: NDArray[np.int64]
     k: Array
@@ -35,7 +36,7 @@ class Traps:
     @classmethod
     def of(cls, chain: Chain) -> Traps:
         """CapabilityError if an anchor moves."""
-        found = []
+        found, unit = [], unit_length(chain)
         for j, end in ((0, chain.left), (-1, chain.right), *chain.loads):
             if isinstance(end, Tweezers) and end.k > 0.0:
                 if any(map(depends_on_time, end.anchor)):
@@ -44,7 +45,8 @@ class Traps:
                         do="give numbers for the anchor",
                     )  # fmt: skip
                 body = j % chain.count
-                found.append((body, end.k, end.anchor, chain.bodies[body].frame_matrix.T @ np.array(end.at)))
+                arm = chain.bodies[body].frame_matrix.T @ np.array(end.at)
+                found.append((body, end.k * unit**2, np.array(end.anchor) / unit, arm / unit))
         return cls(
             np.array([body for body, *_ in found], dtype=np.int64), np.array([k for _, k, *_ in found]),
             np.array([anchor for *_, anchor, _ in found], dtype=float).reshape(-1, 3),

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from ...arrays import Array
 from ...errors import InputError
 from ...systems.chain.chain import Chain
-from ...systems.chain.link_mechanics import LinkMechanics
 from ...systems.chain.ring_start import circle_frames
 from ...systems.potentials.link_potentials import Linkwise
 from .newton import MOST_STRAIN, positive
 from .poses import Poses, orthogonal, turn_matrices
 from .screws import Screw, pulled_wrench, screw_of
+from .units import ScaledLinks, unit_length
 
 Links = NDArray[np.int64]
 
@@ -28,6 +28,8 @@ HALVINGS = 30
 CALMER = 0.5  # of the gradient before: progress, where the energy cannot tell any more
 RESTING = 1e-11  # of the stiffness of a link times its length: a gradient that is none
 ROUNDED = 8.0 * float(np.finfo(float).eps)  # of the same: what rounding leaves, below which no step helps
+SAME_ENERGY = 1e-11  # of energies and stiffnesses: energies of the same place
+UNSTABLE = 1e-10  # of the stiffness: an eigenvalue that is negative
 ALIKE = 1e-6  # relative positions and rotations that are taken for equal
 DISTANCES = 16  # tried along each direction
 KEPT = 256  # of the starts that are relaxed
@@ -40,11 +42,13 @@ def link_length(chain: Chain, d: Array) -> float:
     some = lengths[lengths > 0.0]
     if len(some):
         return float(np.median(some))
-    return max(float(np.sqrt(body.moments.max() / body.mass)) for body in chain.alike.distinct) or 1.0
+    return (
+        max(float(np.sqrt(body.moments.max() / body.mass)) for body in chain.alike.distinct) / unit_length(chain) or 1.0
+    )
 
 
 def relax_links(
-    mechanics: LinkMechanics, links: Links, d: Array, q: Array, length: float
+    mechanics: ScaledLinks, links: Links, d: Array, q: Array, length: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Each link by itself at a minimum of its energy, from d and Q on; and which of them have come to rest."""
     for _ in range(MOST_STEPS):
@@ -57,7 +61,7 @@ def relax_links(
 
 
 def relaxing_step(
-    mechanics: LinkMechanics, links: Links, d: Array, q: Array, length: float
+    mechanics: ScaledLinks, links: Links, d: Array, q: Array, length: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """A step of Newton's method for each link, with a line search of its own; and which of them have moved."""
     values = mechanics.values(d, q, links)
@@ -110,7 +114,7 @@ def resting_poses(chain: Chain) -> Poses:
 
 def resting_links(chain: Chain) -> tuple[Array, Array]:
     """d and Q of every link, each in the deepest minimum of its own energy."""
-    mechanics = LinkMechanics(chain)
+    mechanics = ScaledLinks(chain)
     first, kind_of_link = chain.interactions.alike_links
     d, q, found = _find_declared_rest(mechanics, first)
     for k in np.flatnonzero(~found).tolist():
@@ -129,22 +133,22 @@ def _wound(chain: Chain, d: Array, q: Array) -> Poses:
     return Poses.of_bodies(points + screw.radius * frames[:, :, 1], frames @ screw.frame.T, closed=True)
 
 
-def _find_declared_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _find_declared_rest(mechanics: ScaledLinks, links: Links) -> tuple[Array, Array, NDArray[np.bool_]]:
     """d and Q where potentials of links say that they rest, and for which of the links that is a stable place; all at once."""
     interactions, frames = mechanics.chain.interactions, mechanics.frames
-    poses = [_declared_poses(potential) for potential in interactions.distinct_bonds]
+    poses = [_declared_poses(potential) for potential in interactions.distinct_bonds]  # in the unit of the user
     which = interactions.arrays["link_which"][links]  # -1, where there is none: the last row
     d, q = (np.concatenate([*(pose[part] for pose in poses), _declared_poses(None)[part]])[which] for part in (0, 1))
     found = np.isfinite(d[:, 0])
     if interactions.has_pairs:
         found &= np.array([interactions.pairs[j] is None for j in links.tolist()])
-    d[found] = np.einsum("nji,nj->ni", frames[links[found]], d[found])
+    d[found] = np.einsum("nji,nj->ni", frames[links[found]], d[found] / mechanics.unit)
     q[found] = frames[links[found]].swapaxes(1, 2) @ q[found] @ frames[interactions.sides[1][links[found]]]
     if found.any():
         length = link_length(mechanics.chain, d[found])
         d[found], q[found], rests = relax_links(mechanics, links[found], d[found], q[found], length)
         stiffness = mechanics.values(d[found], q[found], links[found]).stiffness
-        found[found] = rests & (np.linalg.eigvalsh(stiffness)[:, 0] > -1e-9)
+        found[found] = rests & _is_stable(stiffness)
     return d, q, found
 
 
@@ -157,7 +161,7 @@ def _declared_poses(potential: Linkwise | None) -> tuple[Array, Array]:
     return pose[0].reshape(-1, 3), pose[1].reshape(-1, 3, 3)
 
 
-def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
+def resting_link(mechanics: ScaledLinks, link: int) -> tuple[Array, Array]:
     """d and Q of the deepest minimum of one link, in principal axes: the best of several hundred starts, relaxed."""
     d, q = _find_known_rests(mechanics, link)
     if len(d) != 1 or mechanics.chain.interactions.pairs[link] is not None:
@@ -167,20 +171,27 @@ def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     best = np.argsort(energy, kind="stable")[:KEPT]
     length = link_length(mechanics.chain, d[best])
     d, q, rests = relax_links(mechanics, np.full(len(best), link), d[best], q[best], length)
-    energy = np.where(rests, mechanics.values(d, q, np.full(len(best), link)).energy, np.inf)
-    stable = np.linalg.eigvalsh(mechanics.values(d, q, np.full(len(best), link)).stiffness)[:, 0] > -1e-9
-    energy = np.where(stable, energy, np.inf)
+    values = mechanics.values(d, q, np.full(len(best), link))
+    energy = np.where(rests & _is_stable(values.stiffness), values.energy, np.inf)
     if not np.isfinite(energy).any():
         raise InputError(
             f"link {link} has no place of rest that could be found",
             where="start",
             do="give a start, a state of the chain",
         )
-    lowest = int(np.argmin(np.round(energy, 9)))
+    size = np.abs(energy[np.isfinite(energy)]).max() + np.abs(values.stiffness[np.isfinite(energy)]).max()
+    lowest = int(
+        np.argmax(energy <= energy.min() + SAME_ENERGY * size)
+    )  # the first of those that are one place but for rounding
     return d[lowest], q[lowest]
 
 
-def _trial_poses(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
+def _is_stable(stiffness: Array) -> NDArray[np.bool_]:
+    """Whether no displacement of a link lowers its energy, (links,), but for rounding."""
+    return np.linalg.eigvalsh(stiffness)[:, 0] >= -UNSTABLE * np.abs(stiffness).max(axis=(1, 2))
+
+
+def _trial_poses(mechanics: ScaledLinks, link: int) -> tuple[Array, Array]:
     """Positions along 14 directions, each with the rotations of a cube and with these askew, at the distance with the least energy."""
     chain = mechanics.chain
     radii = [
@@ -188,7 +199,7 @@ def _trial_poses(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     ]
     lengths = [one.length for row in chain.interactions.between(link) for one in row if one is not None]
     known = np.linalg.norm(_find_known_rests(mechanics, link)[0], axis=1)
-    reach = sum(radii) + max(lengths, default=0.0) or known.max(initial=0.0) or 1.0
+    reach = (sum(radii) + max(lengths, default=0.0)) / mechanics.unit or known.max(initial=0.0) or 1.0
     signs = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=3)))
     ways = signs[np.isin(np.abs(signs).sum(axis=1), (1.0, 3.0))]
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
@@ -203,13 +214,13 @@ def _trial_poses(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     return d[chosen], q[chosen]
 
 
-def _find_known_rests(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
+def _find_known_rests(mechanics: ScaledLinks, link: int) -> tuple[Array, Array]:
     """Where the parts of a link potential say that they rest."""
     bond = mechanics.chain.interactions.bonds[link]
     left, right = mechanics.frames[link], mechanics.frames[(link + 1) % len(mechanics.frames)]
     parts = [] if bond is None else getattr(bond.of_link(link), "terms", (bond.of_link(link),))
     poses = [part.resting_pose for part in parts if part.resting_pose is not None]
-    d = [left.T @ pose[0] for pose in poses]
+    d = [left.T @ pose[0] / mechanics.unit for pose in poses]
     q = [left.T @ pose[1] @ right for pose in poses]
     return np.array(d).reshape(-1, 3), np.array(q).reshape(-1, 3, 3)
 
@@ -237,7 +248,7 @@ def uniform_link(chain: Chain, poses: Poses) -> tuple[Array, Array] | None:
 
 
 def pulled_link(
-    mechanics: LinkMechanics, d: Array, q: Array, tension: float, link: int = 0
+    mechanics: ScaledLinks, d: Array, q: Array, tension: float, link: int = 0
 ) -> tuple[Array, Array] | None:
     """The uniform state near d and Q under an axial force, or None if none is found."""
     from scipy.optimize import root
@@ -273,7 +284,7 @@ def pulled_start(chain: Chain, poses: Poses, forces: Array, root: int) -> Poses 
     before = screw_of(*known)
     along = poses.matrices[root] @ before.axis
     tension = float(forces[last] @ along) * (1.0 if root == 0 else -1.0)
-    found = pulled_link(LinkMechanics(chain), *known, tension)
+    found = pulled_link(ScaledLinks(chain), *known, tension)
     if found is None:
         return None
     after = screw_of(*found)

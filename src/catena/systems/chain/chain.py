@@ -426,7 +426,7 @@ class Chain(System):
         start : where to begin; None: every link in the deepest of the minima of its own energy that are found. A chain has many
             equilibria, and which one is found depends on where it begins
         load : more forces that stay as they are: (n, 3) on the centres of mass, or (3,) on that of the last body; in space
-        tol : largest component of force and torque that may be left; None: what rounding leaves
+        tol : largest component of force that may be left, and of torque over about the length of a link; None: what rounding leaves
 
         Returns
         -------

@@ -137,6 +137,15 @@ class Interactions:
             return [[None] * len(right.particles) for _ in left.particles.types]
         return [[pairs.between(a, b) for b in right.particles.types] for a in left.particles.types]
 
+    @cached_property
+    def length(self) -> float:
+        """The longest distance at which particles, or the bodies of a link, are known to rest; 0 if none is."""
+        lengths = [potential.length for potential in self.pair_set.potentials if potential is not None]
+        for bond in self.distinct_bonds:
+            poses = [part.resting_pose for part in getattr(bond, "terms", (bond,))]
+            lengths += [float(np.linalg.norm(pose[0], axis=-1).max()) for pose in poses if pose is not None]
+        return max((length for length in lengths if np.isfinite(length)), default=0.0)
+
     @property
     def pair_set(self) -> PairSet:
         """The different pair potentials as kernels, numbered."""

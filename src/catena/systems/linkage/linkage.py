@@ -429,7 +429,7 @@ class Linkage(System):
         ----------
         start : where to look for it; its velocities are left out. None: no body is turned. Torsions of joints without `image` count from there
         load : forces (n, 3) on the centres of mass, or one on the last body, (3,), in addition to those of the linkage
-        tol : largest force or torque that may be left on a joint coordinate; None: what rounding leaves
+        tol : largest torque that may be left on a joint coordinate, of a shift its force times the size of the linkage; None: what rounding leaves
 
         Examples
         --------
