@@ -52,7 +52,8 @@ def test_every_suited_picture_of_made_up_runs_has_units_on_its_axes(name):
     assert drawn["energy_parts"].get_ylabel() == "energy less its start (kg m\u00b2 s\u207b\u00b2)"
     assert drawn["momentum"][0].get_ylabel() == "total momentum\n(kg m s\u207b\u00b9)"
     assert drawn["snapshots"][0].get_ylabel() == "z (m)", "of the two axes that are drawn z is up"
-    assert len(drawn["snapshots"][0].patches) == 2, "an outline for each body"
+    outlines = [path for some in drawn["snapshots"][0].collections for path in some.get_paths()]
+    assert len(outlines) == 2, "an outline for each body"
     assert all(float(tick).is_integer() for tick in drawn["body_energies"].get_yticks())
     with pytest.raises(ct.InputError, match="held by joints"):
         run.plot.link_lengths()
@@ -100,6 +101,7 @@ def test_snapshots_are_the_nearest_samples_and_hold_all_particles(run):
     assert [ax.texts[0].get_text() for ax in axes] == ["t = 0", "t = 0.2"]
     drawn = sum(len(line.get_xdata()) for line in axes[1].lines if line.get_markersize() == 2.6)
     assert drawn == 12
+    assert len(axes[1].lines) == 4, "as many artists for any number of bodies: links, particles of each colour, centres"
     with pytest.raises(ct.InputError, match=r"no sample at t = 9"):
         run.plot.snapshots(times=[9.0])
     with pytest.raises(ct.InputError, match=r"1 axes for 2 panels"):

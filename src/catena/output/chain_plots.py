@@ -104,8 +104,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
                 if self._scene.links is not None:
                     line = np.concatenate([r, r[:1]]) if self._scene.links.closed else r
                     panel.plot(line[:, across], line[:, up], color="0.55", linewidth=0.8, zorder=1)
-                for j, body in enumerate(self._scene.bodies):
-                    _draw_body(panel, j, body, r[j], q[j], across, up)
+                _draw_bodies(panel, Alike(self._scene.bodies), r, q, [across, up])
                 panel.plot(r[:, across], r[:, up], **_dots(0, "0.2", 1.6))
                 panel.set_aspect("equal", adjustable="box")
                 panel.annotate(
@@ -324,18 +323,26 @@ def _plane(centres: Array) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def _draw_body(panel: Axes, number: int, body: Body, centre: Array, q: Array, across: int, up: int) -> None:
-    """A body of particles as these, any other as the outline of its shape."""
-    if len(body.particles):
-        points = centre + rotations.rotate(q, body.particles.positions)
-        panel.plot(points[:, across], points[:, up], **_dots(number))
-        return
+def _draw_bodies(panel: Axes, bodies: Alike[Body], centres: Array, q: Array, axes: list[int]) -> None:
+    """Bodies of particles as these, others as the outlines of their shapes; every second one in the other colour, and each colour at once."""
+    from matplotlib.collections import PolyCollection
     from scipy.spatial import ConvexHull
 
-    corners = (centre + rotations.rotate(q, shape_of(body).vertices))[:, [across, up]]
-    outline = corners[ConvexHull(corners).vertices]
-    color = str(line_style(number % 2)["color"])
-    panel.fill(*outline.T, facecolor=color, alpha=0.3, edgecolor=color, linewidth=0.8)
+    for parity in (0, 1):
+        dots, outlines, color = [], [], str(line_style(parity)["color"])
+        for kind, body in enumerate(bodies.distinct):
+            mine = np.flatnonzero((bodies.which == kind) & (np.arange(len(centres)) % 2 == parity))
+            corners = body.particles.positions if len(body.particles) else shape_of(body).vertices
+            places = (centres[mine, None] + rotations.rotate(q[mine, None], corners))[:, :, axes]
+            if len(body.particles):
+                dots.append(places.reshape(-1, 2))
+            else:
+                outlines += [place[ConvexHull(place).vertices] for place in places]
+        if dots:
+            panel.plot(*np.concatenate(dots).T, **_dots(parity))
+        if outlines:
+            panel.add_collection(PolyCollection(outlines, facecolors=(color, 0.3), edgecolors=color, linewidths=0.8))
+            panel.autoscale_view()
 
 
 def _edges(centres: Array) -> Array:
