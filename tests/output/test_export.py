@@ -22,6 +22,7 @@ from catena.output.export.exporting import FORMATS
 from catena.output.page import samples
 from made_up import made_up, tumbling
 from processes import boundaries, kill_at
+from uncompiled import simulate
 
 BODY, FRAME = 3, 50
 SINGLE = 2.0**-23  # the rounding of single precision, relative
@@ -554,3 +555,14 @@ def test_a_missing_package_names_the_extra(run: ct.Run, tmp_path: Path, monkeypa
     monkeypatch.setattr(exporting, "import_module", absent)
     with pytest.raises(ct.CapabilityError, match=r"package gsd, which is not installed[\s\S]*catena\[export\]"):
         run.export(tmp_path / "file.gsd")
+
+
+@pytest.mark.parametrize(("length", "why"), [(1e-10, "all atoms are within 3"), (1e4, "an atom is")])
+def test_places_for_which_pdb_has_no_digits_are_refused(length: float, why: str, tmp_path: Path) -> None:
+    """In metres all atoms of a molecule would be written at the origin."""
+    body = ct.Body.from_particles(length * np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]))
+    chain = ct.Chain([body] * 3, ct.BendTwist(1.0, length**2, length**2, (length, 0, 0)))
+    run = simulate(chain, chain.straight(length), ct.Splitting(2), dt=0.1, steps=1)
+    with pytest.raises(ct.InputError, match=why):
+        run.export(tmp_path / "far.pdb")
+    assert not list(tmp_path.iterdir())

@@ -85,6 +85,8 @@ WATER = "3\n\nO 0 0 0\nH 0.96 0 0\nH {x} 0.93 0\n"
         (WATER.format(x=-0.24), [(0, 5)], "atoms 0 and 5: there are 3"),
         (WATER.format(x=-0.24), [(1, 2)], r"atoms 1 \(H\) and 2 \(H\) are not bound"),
         (WATER.format(x=-0.24), ["ab"], "numbers of two atoms"),
+        (WATER.format(x=-0.24), [(0, 1.5)], r"= 1.5[\s\S]*numbers of two atoms"),
+        (WATER.format(x="nan"), [(0, 1)], r"atom 2 is at \[nan, 0.93, 0.0\]"),
         ("3\n\nO 0 0 0\nH 0.96 0 0\nH 0.9 0.1 0\n", [(0, 1)], "atoms 1 and 2 overlap"),
         ("no atoms\n", [(0, 1)], "ASE cannot read"),
     ],

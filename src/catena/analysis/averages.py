@@ -41,6 +41,8 @@ class Average:
     --------
     >>> Average(0.7208161, 0.0042, 812.4, 0.61)
     0.7208 +- 0.0042 (812 independent samples, correlation time 0.61)
+    >>> Average(8.3031e-21, 4.87e-23, 16000.0, 7.9e-14)
+    8.303e-21 +- 4.9e-23 (16000 independent samples, correlation time 7.9e-14)
     """
 
     mean: float
@@ -49,10 +51,20 @@ class Average:
     correlation_time: float = float("nan")
 
     def __repr__(self) -> str:
-        digits = max(0, 1 - int(np.floor(np.log10(self.error)))) if 0.0 < self.error < 1.0 else 1
-        text = f"{self.mean:.{digits}f} +- {self.error:.2g} ({self.effective:.0f} independent samples"
+        text = f"{_as_known(self.mean, self.error)} +- {self.error:.2g} ({self.effective:.0f} independent samples"
         time = f", correlation time {self.correlation_time:.3g}" if np.isfinite(self.correlation_time) else ""
         return f"{text}{time})"
+
+
+def _as_known(mean: float, error: float) -> str:
+    """A mean with the digits that its error leaves."""
+    if not (np.isfinite(mean) and 0.0 < error < np.inf):
+        return f"{mean:.6g}"
+    last = int(np.floor(np.log10(error))) - 1
+    first = max(int(np.floor(np.log10(abs(mean)))) if mean else last, last)
+    if -5 < first < 9:
+        return f"{mean:.{max(1 if error >= 1.0 else 0, -last)}f}"
+    return f"{mean:.{first - last}e}"
 
 
 def average(run: Run, quantity: str | ArrayLike, *, after: float | None = None) -> Average:

@@ -15,6 +15,7 @@ from .shared import frames
 if TYPE_CHECKING:
     from ...running.runs import Run
 
+SMALLEST = 0.1  # extent of what is written, of which three decimals leave something
 FARTHEST = 999.9995  # what the columns of a coordinate hold, on both sides of zero
 
 
@@ -33,6 +34,11 @@ def write(run: Run, path: Path) -> None:
                 raise InputError(
                     f"an atom is {np.abs(places).max():.6g} from the origin at t = {frame.time:g}, and PDB has room for 999.999",
                     where="export", do="use xyz-particles or gsd-particles",
+                )  # fmt: skip
+            if 0.0 < np.ptp(places, axis=0).max(initial=0.0) < SMALLEST:
+                raise InputError(
+                    f"all atoms are within {np.ptp(places, axis=0).max():.3g} at t = {frame.time:g}, and PDB has places in angstrom to 0.001",
+                    where="export", do="use xyz-particles or gsd-particles, or a unit of length near an angstrom",
                 )  # fmt: skip
             file.write(f"MODEL     {frame.step % 10_000:4d}\n")
             for head, (x, y, z), tail in zip(heads, places.tolist(), tails, strict=True):

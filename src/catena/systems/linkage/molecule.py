@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...errors import InputError
 from ...log import log_message
 from ..base import Array
 from ..body import Body
+from ..numbers import whole_number
 from ..particles.acting_terms import dihedral
 from ..potentials.pairwise import NO_TYPE
 from .declared import require_below
@@ -113,24 +115,25 @@ def _read(path: str) -> Atoms:
 def _bonds(atoms: Atoms, path: str) -> set[Bond]:
     """Atoms at distances of bonds; InputError where two of them overlap."""
     from ase.data import covalent_radii
+    from scipy.spatial import KDTree
 
     places, radii = np.array(atoms.get_positions()), covalent_radii[atoms.get_atomic_numbers()]
-    found = set()
-    for a in range(len(places)):
-        apart = np.linalg.norm(places[a + 1 :] - places[a], axis=1)
-        touching = radii[a] + radii[a + 1 :]
-        for b in (np.flatnonzero(apart < OVERLAPPING * touching) + a + 1).tolist():
-            raise InputError(
-                f"atoms {a} and {b} overlap: they are {apart[b - a - 1]:.3g} apart, and bonds of their kind are {touching[b - a - 1]:.3g} long",
-                where=path, do="remove one of them (an alternate position?), or correct the file",
-            )  # fmt: skip
-        found |= {(a, b) for b in (np.flatnonzero(apart <= BONDED * touching) + a + 1).tolist()}
-    return found
+    for atom in np.flatnonzero(~np.isfinite(places).all(axis=1))[:1].tolist():
+        raise InputError(f"atom {atom} is at {places[atom].tolist()}", where=path, do="correct the file")
+    near = KDTree(places).query_pairs(2.0 * BONDED * radii.max(), output_type="ndarray")
+    near = near[np.lexsort(near.T[::-1])]
+    apart, touching = np.linalg.norm(places[near[:, 1]] - places[near[:, 0]], axis=1), radii[near].sum(axis=1)
+    for k in np.flatnonzero(apart < OVERLAPPING * touching)[:1].tolist():
+        raise InputError(
+            f"atoms {near[k, 0]} and {near[k, 1]} overlap: they are {apart[k]:.3g} apart, and bonds of their kind are {touching[k]:.3g} long",
+            where=path, do="remove one of them (an alternate position?), or correct the file",
+        )  # fmt: skip
+    return {(a, b) for a, b in near[apart <= BONDED * touching].tolist()}
 
 
 def _check_bond(given: Bond, bonded: set[Bond], symbols: Sequence[str], where: str) -> Bond:
     try:
-        a, b = sorted(int(atom) for atom in given)
+        a, b = sorted(whole_number(atom, where, "give the numbers of two atoms") for atom in given)
     except (TypeError, ValueError):
         raise InputError(f"{given!r}", where=where, do="give the numbers of two atoms") from None
     if not 0 <= a <= b < len(symbols):
@@ -144,10 +147,13 @@ def _check_bond(given: Bond, bonded: set[Bond], symbols: Sequence[str], where: s
 
 def _groups(count: int, bonds: Iterable[Bond]) -> NDArray[np.int64]:
     """The group of each atom, numbered in the order of their first atoms."""
-    group = np.arange(count)
-    for a, b in sorted(bonds):
-        group[group == max(group[a], group[b])] = min(group[a], group[b])
-    return np.unique(group, return_inverse=True)[1].ravel()
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    ends = np.array(sorted(bonds), dtype=np.int64).reshape(-1, 2)
+    found = connected_components(coo_array((np.ones(len(ends)), ends.T), (count, count)), directed=False)[1]
+    _, first, group = np.unique(found, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[group.ravel()]
 
 
 @dataclass(frozen=True)
@@ -161,6 +167,29 @@ class _Atoms:
     groups: NDArray[np.int64]
     turning: Sequence[Bond]
 
+    @cached_property
+    def turning_at(self) -> dict[int, list[Bond]]:
+        """For each group the bonds between groups that begin or end there, in their order."""
+        found: dict[int, list[Bond]] = {}
+        for a, b in self.turning:
+            for group in {int(self.groups[a]), int(self.groups[b])}:
+                found.setdefault(group, []).append((a, b))
+        return found
+
+    @cached_property
+    def neighbours(self) -> dict[int, set[int]]:
+        """For each atom those that are bound to it."""
+        found: dict[int, set[int]] = {}
+        for a, b in self.bonded:
+            found.setdefault(a, set()).add(b)
+            found.setdefault(b, set()).add(a)
+        return found
+
+    @cached_property
+    def along(self) -> set[int]:
+        """The atoms at the ends of bonds that turn."""
+        return {atom for bond in self.turning for atom in bond}
+
     def on_axis(self, a: int, b: int, others: Sequence[int]) -> bool:
         """Whether other atoms lie on the line through two."""
         axis = self.places[b] - self.places[a]
@@ -173,7 +202,7 @@ class _Atoms:
         groups = self.groups
         for k, (a, b) in enumerate(self.turning):
             for side in (groups[a], groups[b]):
-                ends = [atom for bond in self.turning for atom in bond if side in (groups[bond[0]], groups[bond[1]])]
+                ends = [atom for bond in self.turning_at[side] for atom in bond]
                 if self.on_axis(a, b, [*np.flatnonzero(groups == side).tolist(), *ends]):
                     return k
         return None
@@ -185,7 +214,7 @@ class _Atoms:
         lent: list[list[int]] = [[] for _ in members]  # atoms of others whose mass a group shares
         for g, own in enumerate(members):
             if Body.from_particles(places[own], self.masses[own]).kind in ("linear", "point"):
-                ends = [(bond[k], bond[1 - k]) for bond in self.turning for k in (0, 1)]
+                ends = [(bond[k], bond[1 - k]) for bond in self.turning_at[g] for k in (0, 1)]
                 lent[g] = sorted({far for far, near in ends if groups[near] == g and groups[far] != g})
         sharing = np.bincount([atom for borrowed in lent for atom in borrowed], minlength=len(places))
         share = self.masses / (1 + sharing)
@@ -215,12 +244,12 @@ class _Atoms:
 
     def hinge(self, bodies: Sequence[Body], a: int, b: int) -> Revolute:
         """A hinge whose angle is the dihedral angle with a neighbour of each of its atoms: one on other bonds that turn, or the heaviest."""
-        places, along = self.places, {atom for bond in self.turning for atom in bond}
+        places = self.places
         axis = places[b] - places[a]
         ends = []
         for atom, other in ((a, b), (b, a)):
-            others = {c for pair in self.bonded if atom in pair for c in pair} - {a, b}
-            ranked = sorted(others, key=lambda c: (c not in along, -self.masses[c], c))
+            others = self.neighbours[atom] - {a, b}
+            ranked = sorted(others, key=lambda c: (c not in self.along, -self.masses[c], c))
             ends.append(next((c for c in ranked if not self.on_axis(a, b, [c])), other))
         missing = ends[0] == b or ends[1] == a
         turned = 0.0 if missing else dihedral(places[ends[0]], places[a], places[b], places[ends[1]])
