@@ -215,6 +215,23 @@ def test_moments_whose_powers_are_no_doubles_are_refused(monkeypatch):
     assert np.abs(moved(2.0**126) - moved(1.0)).max() > 1e-8
 
 
+@pytest.mark.parametrize("unit", [2.0**-153, 2.0**126])
+def test_splittings_turn_molecules_and_planets_in_si_units_by_jacobi(unit):
+    """The default method refused them. Free rotation is exact then: 1e-13 beside the same in a unit of one, where DMV(10) is off by 1e-14 in a step."""
+
+    def moved(moments: np.ndarray, method: ct.Splitting) -> np.ndarray:
+        top = ct.Top(ct.Body(moments=moments), ct.Gravity(float(moments[0])))
+        start = top.start((0.8, 0.6, 0, 0), angular_velocity=(0.3, 0.2, -0.1))
+        run = simulate(top, start, method, dt=0.1, steps=4)
+        return np.concatenate([run.final.orientation, run.final.angular_momentum / moments[0]])
+
+    moments = np.array([3.0, 2.5, 1.5])
+    expected = moved(moments, ct.Splitting(4))
+    assert moved(unit * moments, ct.Splitting(4)) == pytest.approx(expected, abs=1e-13)
+    with pytest.raises(ct.CapabilityError, match="too many for one of"):
+        moved(unit * moments, ct.Splitting(4, ct.DMV(10)))
+
+
 def test_many_bodies_are_taken_some_at_a_time_in_rows_of_their_own():
     moments = np.random.default_rng(3).uniform(1.0, 2.0, size=(100, 3))
     with mock.patch.object(dmv_coefficients, "AT_ONCE", 32):

@@ -167,12 +167,18 @@ def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64
     return np.ascontiguousarray(np.concatenate([middle, np.moveaxis(values, 0, -1)], axis=-1))
 
 
+def has_powers(moments: NDArray[np.float64], order: int) -> bool:
+    """Whether the powers of moments that this order takes are doubles."""
+    size = np.abs(np.log2(moments[moments > 0.0]))
+    return bool(size.max(initial=0.0) * (order - 1) <= LARGEST_POWER)
+
+
 def _require_range(moments: NDArray[np.float64], order: int) -> None:
     """CapabilityError if powers of the moments are too large, or so small that terms would silently be left out."""
     there = moments[moments > 0.0]
-    size = np.abs(np.log2(there))
-    if size.max(initial=0.0) * (order - 1) > LARGEST_POWER:
+    if not has_powers(moments, order):
+        largest = there[np.argmax(np.abs(np.log2(there)))]
         raise CapabilityError(
-            f"DMV({order}) takes powers of moments of inertia up to {order - 1}, too many for one of {there[np.argmax(size)]:.3g}",
+            f"DMV({order}) takes powers of moments of inertia up to {order - 1}, too many for one of {largest:.3g}",
             do='choose units in which they are nearer to 1, or another rotor: Jacobi(), DMV("exact")',
         )  # fmt: skip

@@ -23,10 +23,10 @@ from ...geometry.quaternion import cayley, hold_length, turn_right
 from ...kernels.marks import Kernel, bind, size, slot
 from ...kernels.summation import add
 from ...kernels.views import STEP_TOO_LONG, View
-from ..base import Exact, Stepper, Traits, register
+from ..base import Exact, Method, Stepper, Traits, register
 from . import lane_rotors
-from .dmv_coefficients import HIGHEST_ORDER, coefficients
-from .jacobi import EXACT_ORDER, exact_factors
+from .dmv_coefficients import HIGHEST_ORDER, coefficients, has_powers
+from .jacobi import EXACT_ORDER, Jacobi, exact_factors
 from .rotor import Rotor, moments_of, with_table
 
 ITERATIONS = 30
@@ -288,3 +288,10 @@ class DMV(Rotor):
     @classmethod
     def examples(cls) -> tuple[DMV, ...]:
         return *(cls(order) for order in range(2, HIGHEST_ORDER + 1, 2)), cls("exact")
+
+
+def choose_rotor(view: View, default: Method) -> Method:
+    """The default rotor of a splitting; but `Jacobi()` where that takes powers of moments that are no doubles (a molecule, or the Earth, in SI)."""
+    if isinstance(default, DMV) and isinstance(default.order, int) and view.moments is not None:
+        return default if has_powers(view.moments, default.order) else Jacobi()
+    return default

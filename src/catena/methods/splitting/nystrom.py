@@ -17,7 +17,7 @@ from ...kernels.lanes import holds
 from ...kernels.summation import put_back, save
 from ...kernels.views import Flag, View, commutator_kick, dimension, drift, force, kick
 from ..base import Bounded, Exact, Method, Stepper, Traits, register
-from ..rotors.moser_veselov import DMV
+from ..rotors.moser_veselov import DMV, choose_rotor
 from ..rotors.rotations import exact_rotor
 from ..rotors.rotor import TurnsBodies, check_rotor, with_rotor
 from .schemes import COMMUTATOR, CommutatorNystrom
@@ -83,7 +83,7 @@ class _WithCommutator(TurnsBodies):
         return with_rotor(Stepper(nystrom_step, tab, 3 * n, n + 1), self._rotor(view), view)
 
     def _rotor(self, view: View) -> Method:
-        return self.rotor or exact_rotor(view) or DEFAULT_ROTOR
+        return self.rotor or exact_rotor(view) or choose_rotor(view, DEFAULT_ROTOR)
 
     @property
     def _alone(self) -> Traits:

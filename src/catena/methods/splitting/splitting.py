@@ -19,7 +19,7 @@ from ...kernels.marks import bind, size, within
 from ...kernels.summation import put_back, save
 from ...kernels.views import Flag, View, dimension, drift, force, keep, kick, recall, settle, sweep
 from ..base import Bounded, Exact, Method, Stepper, Traits, register
-from ..rotors.moser_veselov import DMV
+from ..rotors.moser_veselov import DMV, choose_rotor
 from ..rotors.rotations import SymmetricRotation, exact_rotor
 from ..rotors.rotor import TurnsBodies, check_rotor, with_lanes, with_rotor
 from .schemes import NYSTROM, SCHEMES
@@ -134,7 +134,8 @@ class Splitting(TurnsBodies):
     rotor : for systems with bodies, how they turn freely in a drift; orders 4 and 6 need one of at least their order. By default
         `SymmetricRotation()` for order 2, and for a top with two equal moments, of which it is the exact rotation; else
         `DMV(10)`, which is symplectic up to its order: the defect of a step grows with (dt |omega|)^11 and is 1e-14 at
-        dt |omega| = 0.3; `Jacobi()` has none, nor do compositions of `SymmetricRotation()`
+        dt |omega| = 0.3; `Jacobi()` has none, nor do compositions of `SymmetricRotation()`. Where the powers of moments of inertia that `DMV(10)`
+        takes are no doubles (a molecule in SI units) it is `Jacobi()`
 
     References
     ----------
@@ -170,7 +171,7 @@ class Splitting(TurnsBodies):
         return with_rotor(stepper, rotor, view)
 
     def _rotor(self, view: View) -> Method:
-        return self.rotor or exact_rotor(view) or DEFAULT_ROTORS[self.order]
+        return self.rotor or exact_rotor(view) or choose_rotor(view, DEFAULT_ROTORS[self.order])
 
     @property
     def _alone(self) -> Traits:
