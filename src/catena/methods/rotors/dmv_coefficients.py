@@ -177,8 +177,8 @@ def _require_range(moments: NDArray[np.float64], order: int) -> None:
     """CapabilityError if powers of the moments are too large, or so small that terms would silently be left out."""
     there = moments[moments > 0.0]
     if not has_powers(moments, order):
-        largest = there[np.argmax(np.abs(np.log2(there)))]
+        farthest = there[np.argmax(np.abs(np.log2(there)))]
         raise CapabilityError(
-            f"DMV({order}) takes powers of moments of inertia up to {order - 1}, too many for one of {largest:.3g}",
+            f"DMV({order}) takes powers of moments of inertia up to {order - 1}, too many for one of {farthest:.3g}",
             do='choose units in which they are nearer to 1, or another rotor: Jacobi(), DMV("exact")',
         )  # fmt: skip
