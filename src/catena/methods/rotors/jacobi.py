@@ -112,10 +112,17 @@ def exact_factors(y, inertia, h, tab):
     ww = w1 * w1 + w2 * w2 + w3 * w3
     if ww == 0.0:
         return 1.0, 1.0, 1.0, 1.0
-    share = (w1 * v1 + w2 * v2 + w3 * v3) / ww
-    n1 = v1 - share * w1
-    n2 = v2 - share * w2
-    n3 = v3 - share * w3
+    # the part of Y that is not parallel to J^-1 Y, from the differences of the moments: Y less its share of J^-1 Y is rounding
+    # where the moments differ by little, and then what is t, too
+    s1 = w1 * w1 / ww
+    s2 = w2 * w2 / ww
+    s3 = w3 * w3 / ww
+    d12 = inertia[0] - inertia[1]
+    d23 = inertia[1] - inertia[2]
+    d31 = inertia[2] - inertia[0]
+    n1 = w1 * (d12 * s2 - d31 * s3)
+    n2 = w2 * (d23 * s3 - d12 * s1)
+    n3 = w3 * (d31 * s1 - d23 * s2)
     nn = n1 * n1 + n2 * n2 + n3 * n3
     k = 2.0 / h
     t = 0.0
