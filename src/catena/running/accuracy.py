@@ -5,8 +5,10 @@ and with twice the step, from the same start. With x_h the path for step h and p
 
     x_h - x(t) = (x_h - x_{h/2}) / (1 - 2^-p) + higher powers of h        (Richardson's extrapolation)
 
-as long as the step is short enough; then the differences shrink by 2^p with each halving, which is looked at: where they do not
-(the step is too long, or the motion is chaotic), the difference is reported as it is.
+as long as the step is short enough; then the differences shrink by 2^p with each halving, which is looked at: where they shrink by less
+(the step is too long, or the motion is chaotic), the difference is reported as it is. They may shrink by more: the energy of `RK4` falls with
+h^5, so a phase is off by h^4 t + h^5 t^2, and in a long run the second is the larger. All further halvings together then move the path by no
+more than the formula says.
 
 A method that chooses its own steps has the same path for every dt. What is made smaller and larger is its tolerance.
 """
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from .plan import Plan
     from .runs import Run
 
-Regime = Literal["asymptotic", "tolerance", "unchecked", "pre-asymptotic", "separated", "round-off"]
+Regime = Literal["asymptotic", "faster", "tolerance", "unchecked", "pre-asymptotic", "separated", "round-off"]
 
 ORDER_WITHIN = 0.5  # of the declared order the measured one is believed
 NEAR = 0.1  # of the extent of a field: paths farther apart have separated, however their difference shrinks
@@ -40,6 +42,7 @@ SHRINKS = 3.0  # powers of 2, by which a difference shrinks at least when the to
 
 EXPLANATIONS = {
     "asymptotic": "the difference shrinks with the order of the method: the errors are extrapolated",
+    "faster": "the difference shrinks faster than the order of the method promises: the errors are at most about as large",
     "tolerance": "the difference shrinks with the tolerance: the errors are at most about as large",
     "unchecked": "the run with twice the step failed: the errors are extrapolated, but not checked",
     "pre-asymptotic": "the difference does not shrink as the method promises: the step or tolerance is too large, or the motion "
@@ -68,7 +71,8 @@ class PathError(NamedRows[FieldError]):
     ----------
     rows : one for each field
     t_end : time of the end
-    regime : "asymptotic": the errors are extrapolated; "unchecked": the same, but the run with twice the step failed; "tolerance": of
+    regime : "asymptotic": the errors are extrapolated; "faster": differences that shrink by more than the order promises, extrapolated
+        with it; "unchecked": as "asymptotic", but the run with twice the step failed; "tolerance": of
         a method with its own steps, differences that shrink with its tolerance; "pre-asymptotic": differences that do not shrink as they
         should; "separated": differences as large as the motion; "round-off"
     order, measured_order : of the method, and as the three paths show it; None where it cannot be told
@@ -151,14 +155,14 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
     wide = {} if coarse is None else {name: _distance(name, plan, here[name][::2], coarse[name]) for name in names}
     extents = {name: _extent(name, here[name]) for name in names}
     measured = _measure_order(wide, differences, extents)
-    apart = max(float(d.max()) / extents[name] for name, d in differences.items())
-    regime = _regime(plan, apart, measured, failed=coarse is None)
+    regime = _regime(plan, _apart(differences, extents), _apart(wide, extents), measured)
     order = plan.method.traits.order
     rows = []
     for name, d in differences.items():
         # a field may converge faster than the others; more than the difference its error is in any case
         own = _measure_order(wide, {name: d}, extents)
-        factor = 1.0 / (1.0 - 2.0 ** -max(order, own or 0.0)) if regime in ("asymptotic", "unchecked") else 1.0
+        power = order if regime == "faster" else max(order, own or 0.0)
+        factor = 1.0 / (1.0 - 2.0**-power) if regime in ("asymptotic", "faster", "unchecked") else 1.0
         unit = "rad" if name == "orientation" else ""
         rows.append(FieldError(name, factor * float(d[-1]), factor * float(d.max()), unit))
     told = measured if plan.method.traits.has_order else None
@@ -242,18 +246,27 @@ def _extent(name: str, values: Array) -> float:
     return pi if name == "orientation" else float(np.abs(values).max()) or 1.0
 
 
-def _regime(plan: Plan, apart: float, measured: float | None, *, failed: bool) -> Regime:
-    """How the difference of two paths is to be read, from its largest size in units of the extent of its field."""
-    if apart <= (NEAR if plan.method.traits.exact else ROUND_OFF):
+def _apart(differences: Mapping[str, Array], extents: Mapping[str, float]) -> float | None:
+    """The largest difference of two paths, in units of the extent of its field; None if there is no second path."""
+    return max((float(d.max()) / extents[name] for name, d in differences.items()), default=None)
+
+
+def _regime(plan: Plan, apart: float | None, apart_twice: float | None, measured: float | None) -> Regime:
+    """How the difference from the path with half the step is to be read; `apart_twice` is that from the one with twice the step."""
+    method = plan.method
+    if apart is not None and apart <= (NEAR if method.traits.exact else ROUND_OFF):
         return "round-off"
-    if not apart <= NEAR:  # nan, too
+    if apart is None or not apart <= NEAR:  # nan, too
         return "separated"
-    if failed:
+    if apart_twice is None:
         return "unchecked"
     if measured is None:
         return "pre-asymptotic"
-    if plan.method.traits.adaptive:
+    if method.traits.adaptive:
         return "tolerance" if measured >= SHRINKS else "pre-asymptotic"
-    method = plan.method  # points between the ends of steps, and ends, may both be among those that are compared
-    fits = method.traits.order - ORDER_WITHIN <= measured <= method.order_at_ends + ORDER_WITHIN
-    return "asymptotic" if fits else "pre-asymptotic"
+    if measured < method.traits.order - ORDER_WITHIN:
+        return "pre-asymptotic"
+    # points between the ends of steps, and ends, may both be among those that are compared
+    if measured <= method.order_at_ends + ORDER_WITHIN:
+        return "asymptotic"
+    return "faster" if apart_twice <= NEAR else "pre-asymptotic"  # a path that was lost tells no order
