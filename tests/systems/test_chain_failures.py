@@ -8,6 +8,7 @@ import pytest
 import catena as ct
 from catena.engine.build import build
 from catena.errors import StepFailure
+from catena.methods.runge_kutta import stages
 from chains import in_form
 from uncompiled import simulate
 
@@ -54,6 +55,26 @@ def test_stages_without_a_solution_tell_the_last_changes(form):
     assert "have no solution within reach" in failure.wrong
     assert "last relative changes" in failure.wrong
     assert 'solver="newton"' in failure.do
+
+
+def swept(*changes: float) -> tuple[int, list[float]]:
+    """What is told of a step of two stages and four variables with these changes, from the second sweep on."""
+    tab = stages.table(ct.Gauss(2).tableau())
+    work = np.zeros(stages.count_used(np.empty(4), tab))
+    for number, change in enumerate(changes, 2):
+        stages.note(number, change, np.empty(4), tab, work)
+    return stages.note_sweep(work, 4, tab)
+
+
+def test_stages_that_are_no_numbers_are_not_told_to_have_converged(monkeypatch):
+    """Beyond the edge of a square root the rates are nan, which slips through all comparisons: a change of 0.0e+00 was told."""
+    assert swept(1.6, 2.8) == (0, [1.6, 2.8])
+    told = swept(1.6, 2.8, 0.0)
+    assert told[1][:2] == [1.6, 2.8] and np.isnan(told[1][2])
+    monkeypatch.setattr(stages, "note_sweep", lambda *_: told)
+    failure = failure_of(ct.problems.helix_chain(4, amp=0.3), ct.Gauss(2, solver="fixed-point"), 4.0)
+    assert "no longer finite" in failure.wrong and "within reach" not in failure.wrong
+    assert failure.wrong.endswith("last relative changes 1.6e+00, 2.8e+00, nan")
 
 
 @pytest.mark.parametrize("form", ["quaternion", "multiplier"])

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Literal, cast
 
@@ -447,6 +447,8 @@ def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Drive
     speed = plan.system.angular_speed(driver.program.view.unpack(driver.variables(), driver.time))
     variable, changes = driver.trace() if status == NOT_CONVERGED else (None, [])
     details = f"; last relative changes {', '.join(f'{change:.1e}' for change in changes)}" if changes else ""
+    if changes and isnan(changes[-1]):
+        status = NOT_FINITE
     if status == NOT_FINITE:
         variable, change = driver.jump()
         if change > 0.0:

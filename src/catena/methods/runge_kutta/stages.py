@@ -235,11 +235,15 @@ def sweep_by_halves(z, e, dt, par, tab, work):
 
 
 def note_sweep(work: NDArray[np.float64], n: int, tab: NDArray[np.float64]) -> tuple[int, list[float]]:
-    """The variable that changed most, and the relative changes of the last sweeps, oldest first."""
+    """The variable that changed most, and the relative changes of the last sweeps of a step that failed, oldest first.
+
+    A sweep that changes nothing ends the iteration, so a step that fails after one found no numbers: comparisons let nan through.
+    """
     here = count_used(np.empty(n), tab) - REMEMBERED
     sweeps = int(work[here - 2])
     last = range(max(2, sweeps + 1 - REMEMBERED), sweeps + 1)
-    return int(work[here - 1]), [float(work[here + k % REMEMBERED]) for k in last]
+    changes = [float(work[here + k % REMEMBERED]) for k in last]
+    return int(work[here - 1]), [math.nan if change == 0.0 else change for change in changes]
 
 
 def lanes_for(s: int) -> int:
