@@ -8,12 +8,15 @@ split between them is not determined, and the smallest multipliers are taken.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..geometry import rotations
 from ..systems.base import Array, State
 from ..systems.linkage import start as starts
+from ..systems.linkage.held import HeldMotion, Rows, solve_held
 from ..systems.linkage.joint_coordinates import coordinate_row, joint_speeds, with_ground
 from ..systems.linkage.joint_forces import BetweenPoints, Damper, Load, OfDistance, OnAngle, Spring
 from ..systems.linkage.joints import DISTANCE, DOT, GROUND, POINT, SCREW, Joint
@@ -32,8 +35,8 @@ class JointReactions(NamedTuple):
     torque: Array
 
 
-def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -> tuple[Array, Array]:
-    """(6 n,) linear and angular accelerations in space of each body, and the multipliers of all rows, then of the driven joints.
+def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -> HeldMotion:
+    """Linear and angular accelerations in space of each body, (6 n,), and the multipliers of all rows, then of the driven joints.
 
     Parameters
     ----------
@@ -42,65 +45,35 @@ def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -
     return _accelerations(linkage, state, angles, *_rows(linkage, state))
 
 
-def _rows(linkage: Linkage, state: State) -> tuple[Array, Array]:
-    """Images of the joints' axes, and the rows of all joints."""
+def _rows(linkage: Linkage, state: State) -> tuple[Array, list[Rows]]:
+    """Images of the joints' axes, and the rows of all joints, then those of the driven joints."""
     images = starts.images_of(linkage, state.orientation)
-    return images, starts.gradients(linkage, state.position, state.orientation, images=images)
+    joint_rows = starts.joint_rows(linkage, state.position, state.orientation, images=images)
+    return images, [*joint_rows, *drive_rows(linkage, state)]
 
 
 def _accelerations(
-    linkage: Linkage, state: State, angles: Array | None, images: Array, joint_rows: Array
-) -> tuple[Array, Array]:
+    linkage: Linkage, state: State, angles: Array | None, images: Array, rows: Sequence[Rows]
+) -> HeldMotion:
     motion = starts.velocities(linkage, state)
-    rows = np.vstack([joint_rows, drive_rows(linkage, state)])
-    mass = starts.mass_matrix(linkage, state.orientation)
     turned = linkage.angles(state) if angles is None else angles
-    force = applied_forces(linkage, state, motion, turned).ravel()
-    for j in range(linkage.count):
-        turn = slice(6 * j + 3, 6 * j + 6)
-        force[turn] -= np.cross(motion[turn], mass[turn, turn] @ motion[turn])
-    root = starts.inverse_roots(linkage, state.orientation, fill=False)
-    free = root @ (root.T @ force)
-    if len(rows) == 0:
-        return free, np.zeros(0)
-    wanted = rows @ free + np.concatenate([bias(linkage, state, images, motion), drive_bias(linkage, state, motion)])
-    # rows of one size beside the masses, and spins as if their bodies had moments: in any unit rounding is told from what is small
-    filled = starts.inverse_roots(linkage, state.orientation, fill=True)
-    sizes = 1.0 / np.linalg.norm(rows @ filled, axis=1)
-    weighted, lines = sizes[:, None] * rows, starts.thin_axes(linkage, state.orientation)
-    lines = np.linalg.norm(lines @ filled, axis=1)[:, None] * lines
-    _, seen, spins = np.linalg.svd(weighted @ lines.T, full_matrices=False)
-    lines = spins[seen > starts.RANK] @ lines
-    # what has no inertia accelerates as the joints ask for, and nothing may turn it
-    pulls, turns = weighted @ root, weighted @ lines.T
-    matrix = np.block([[pulls @ pulls.T, -turns], [-turns.T, np.zeros((len(lines), len(lines)))]])
-    strength, v = np.linalg.eigh(matrix)
-    known, count = np.abs(strength) > starts.RANK * np.abs(strength).max(), len(rows)
-    right = np.concatenate([sizes * wanted, -lines @ force])
-    solution = v[:, known] @ (v[:, known].T @ right / strength[known])
-    units = _units(linkage)
-    multipliers = units * sizes * solution[:count]
-    idle = (units * sizes)[:, None] * v[:count, ~known]  # what redundant rows do against each other
-    multipliers = multipliers - idle @ np.linalg.lstsq(idle, multipliers, rcond=starts.RANK)[0]
-    return free - root @ (pulls.T @ solution[:count]) + solution[count:] @ lines, multipliers / units
-
-
-def _units(linkage: Linkage) -> Array:
-    """Those of all rows and drives: forces are compared with torques at arms of that length."""
-    unit = starts.unit_of_arms(linkage)
-    drives = [unit if linkage.joints[k].slides else 1.0 for k in linkage.signals.driven]
-    return np.concatenate([starts.row_units(linkage), drives])
+    force = applied_forces(linkage, state, motion, turned)
+    for j, (body, (_, omega)) in enumerate(zip(linkage.bodies, motion.reshape(-1, 2, 3), strict=True)):
+        turn = rotations.to_matrix(state.orientation[j])
+        force[j, 1] -= np.cross(omega, turn @ body.tensor @ turn.T @ omega)
+    wanted = -np.concatenate([bias(linkage, state, images, motion), drive_bias(linkage, state, motion)])
+    return solve_held(rows, *starts.inverse_roots(linkage, state.orientation), force.ravel(), wanted)
 
 
 def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> JointReactions:
     """What each joint does to its child at a state; `angles` as for `accelerations`."""
     images, rows = _rows(linkage, state)
-    _, multipliers = _accelerations(linkage, state, angles, images, rows)
+    multipliers = _accelerations(linkage, state, angles, images, rows).multipliers
     made, first = JointReactions(np.zeros((len(linkage.joints), 3)), np.zeros((len(linkage.joints), 3))), 0
     for k, joint in enumerate(linkage.joints):
         own = slice(first, first + len(joint.rows))
         first = own.stop
-        wrench = -(multipliers[own] @ rows[own])[6 * joint.child : 6 * joint.child + 6]
+        wrench = -multipliers[own] @ rows[k].values[:, 1]
         arm = starts.turn_vectors(state.orientation, joint.child, joint.at[1])
         made.force[k], made.torque[k] = wrench[:3], wrench[3:] - np.cross(arm, wrench[:3])
     return made
@@ -150,12 +123,14 @@ def _bent_along(a: Array, spin: Array, d: Array, speed: Array, bent: Array) -> f
     return float(2.0 * rate @ speed + a @ bent + np.cross(spin, rate) @ d)
 
 
-def drive_rows(linkage: Linkage, state: State) -> Array:
-    """(driven joints, 6 n): how their angles or displacements change."""
-    made = np.zeros((len(linkage.signals.driven), linkage.count + 1, 2, 3))
-    for row, number in zip(made, linkage.signals.driven, strict=True):
-        row += coordinate_row(linkage, state, number)
-    return made[:, :-1].reshape(len(made), 6 * linkage.count)
+def drive_rows(linkage: Linkage, state: State) -> list[Rows]:
+    """How the angles or displacements of driven joints change."""
+    made = []
+    for number in linkage.signals.driven:
+        joint, row = linkage.joints[number], coordinate_row(linkage, state, number)
+        both = np.array([row[joint.parent], row[joint.child]]).reshape(1, 2, 6)
+        made.append(Rows(both, joint.parent, joint.child, closes=number in linkage.tree.loops))
+    return made
 
 
 def drive_bias(linkage: Linkage, state: State, motion: Array) -> Array:
@@ -179,7 +154,7 @@ def motor_torques(linkage: Linkage, state: State, angles: Array | None = None) -
         if isinstance(force, OnAngle) and "motor_torque" in force.quantities:
             made[force.joint] += force.torque_at(float(turned[force.joint]), float(speeds[force.joint]), state.time)
     if linkage.signals.driven:
-        multipliers = accelerations(linkage, state, angles)[1]
+        multipliers = accelerations(linkage, state, angles).multipliers
         made[list(linkage.signals.driven)] = -multipliers[-len(linkage.signals.driven) :]
     return made
 

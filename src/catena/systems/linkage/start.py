@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from ..base import Array, State
 from ..many_bodies import start_array, start_momenta
 from ..numbers import finite_number
 from ..orientations import orientations
+from .held import RANK, Rows, apply_rows, solve_held, write_out
 from .joints import DISTANCE, DOT, GROUND, PLANE, POINT, SCREW, Joint, Turned
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 MEETING = 1e-9  # mismatch of a joint, to the size of the linkage, that counts as rounding of the start
 PROJECTIONS = 50
 SHORT = 0.25  # turn of a body in a step towards the joints: there products of directions change as if they were linear
-RANK = 1e-10  # singular values of the rows below this part of the largest are zero
 ALIKE = 4  # powers of two by which a length may differ from one and be measured in ones: digits are lost with the square of others
+MANY = 64  # bodies from which on matrices are sparse: the cube of their number would be felt
 Motion: TypeAlias = tuple[Array, Array]  # positions, or displacements, and their rates
 Slides: TypeAlias = Mapping[int, Motion]
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
@@ -56,11 +57,10 @@ class Given:
     project: bool = False
 
 
-@dataclass(frozen=True)
-class Drives:
-    """How fast driven joints move: `rows` (driven, 6 n) times the velocities of the bodies are `rates`."""
+class Drives(NamedTuple):
+    """How fast driven joints move: `rows` times the velocities of the bodies are `rates`."""
 
-    rows: Array
+    rows: Sequence[Rows]
     rates: Array
 
 
@@ -200,54 +200,54 @@ def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, im
 
 def gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Array:
     """(rows, 6 n): Phi changes by this matrix times (dr_0, turn_0, dr_1, ...), turns in space."""
-    n, first = linkage.count, 0
-    made = np.zeros((sum(len(joint.rows) for joint in linkage.joints), n + 1, 6))  # the last stands for the ground
-    blocks = joint_gradients(linkage, position, orientation, images=images)
-    for joint, block in zip(linkage.joints, blocks, strict=True):
-        own = slice(first, first + len(block))
-        first = own.stop
-        made[own, joint.parent], made[own, joint.child] = block[:, 0], block[:, 1]
-    return made[:, :n].reshape(len(made), 6 * n)
+    return write_out(joint_rows(linkage, position, orientation, images=images), linkage.count)
+
+
+def joint_rows(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> list[Rows]:
+    """The rows of each joint."""
+    loops, blocks = set(linkage.tree.loops), joint_gradients(linkage, position, orientation, images=images)
+    return [
+        Rows(block, joint.parent, joint.child, number in loops)
+        for number, (joint, block) in enumerate(zip(linkage.joints, blocks, strict=True))
+    ]
 
 
 def rates(linkage: Linkage, state: State, *, images: Array) -> Array:
     """dPhi/dt, all rows; the whole matrix of a long chain would fill the memory."""
-    motion = np.vstack([velocities(linkage, state).reshape(-1, 6), np.zeros((1, 6))])  # the last is the ground
-    blocks = joint_gradients(linkage, state.position, state.orientation, images=images)
-    values = [
-        block[:, 0] @ motion[joint.parent] + block[:, 1] @ motion[joint.child]
-        for joint, block in zip(linkage.joints, blocks, strict=True)
-    ]
-    return np.concatenate(values) if values else np.zeros(0)
+    return apply_rows(joint_rows(linkage, state.position, state.orientation, images=images), velocities(linkage, state))
 
 
 def mass_matrix(linkage: Linkage, orientation: Array) -> Array:
     """(6 n, 6 n): masses and inertia tensors in space."""
     turns = [rotations.to_matrix(q) for q in orientation]
     tensors = [turn @ body.tensor @ turn.T for turn, body in zip(turns, linkage.bodies, strict=True)]
-    return _of_bodies([body.mass * np.eye(3) for body in linkage.bodies], tensors)
+    blocks = np.zeros((linkage.count, 2, 3, 2, 3))
+    blocks[:, 0, :, 0], blocks[:, 1, :, 1] = [body.mass * np.eye(3) for body in linkage.bodies], tensors
+    return _on_diagonal(blocks.reshape(-1, 6, 6))
 
 
-def inverse_roots(linkage: Linkage, orientation: Array, *, fill: bool) -> Array:
-    """(6 n, 6 n): W with W W^T the inverse of `mass_matrix`; displacements W x have the size |x|.
+def inverse_roots(linkage: Linkage, orientation: Array) -> tuple[Array, Array]:
+    """(n, 6, 6): of each body W with W W^T the inverse of its mass and inertia in space; displacements W x have the size |x|.
 
-    Where a body has no moment of inertia, W is zero: there is no motion; or, filled in, its largest moment stands for it, and for
-    a point its mass at the farthest of its joints.
+    And (n, 6): 0 for turns about which it has no moment of inertia, else 1. Its largest moment stands for those, or, for a point, its mass at the
+    farthest of its joints.
     """
-    turning = []
+    made, inertial = np.zeros((linkage.count, 6, 6)), np.ones((linkage.count, 6))
     for j, body in enumerate(linkage.bodies):
         roots = np.sqrt(body.inverse_moments)
-        if fill and not roots.all():
+        inertial[j, 3:] = roots != 0.0
+        if not roots.all():
             roots[roots == 0.0] = 1.0 / np.sqrt(size_of_inertia(linkage, j))
-        turning.append(rotations.to_matrix(orientation[j]) @ body.frame_matrix * roots)
-    return _of_bodies([np.eye(3) / np.sqrt(body.mass) for body in linkage.bodies], turning)
+        made[j, :3, :3] = np.eye(3) / np.sqrt(body.mass)
+        made[j, 3:, 3:] = rotations.to_matrix(orientation[j]) @ body.frame_matrix * roots
+    return made, inertial
 
 
-def _of_bodies(moving: Sequence[Array], turning: Sequence[Array]) -> Array:
-    """(6 n, 6 n) with two blocks (3, 3) on the diagonal for each body."""
-    n = len(moving)
-    made, each = np.zeros((n, 2, 3, n, 2, 3)), np.arange(n)
-    made[each, 0, :, each, 0], made[each, 1, :, each, 1] = moving, turning
+def _on_diagonal(blocks: Array) -> Array:
+    """(6 n, 6 n) of blocks (n, 6, 6)."""
+    n = len(blocks)
+    made, each = np.zeros((n, 6, n, 6)), np.arange(n)
+    made[each, :, each, :] = blocks
     return made.reshape(6 * n, 6 * n)
 
 
@@ -439,9 +439,7 @@ class Fit:
             phi = residuals(linkage, r, q, **known) / self.sizes
             if np.abs(phi).max() <= 4.0 * np.finfo(float).eps:
                 break
-            rows = gradients(linkage, r, q, images=self.images) / self.sizes[:, None]
-            weights = inverse_roots(linkage, q, fill=True)
-            step = -weights @ np.linalg.lstsq(rows @ weights, phi, rcond=RANK)[0]
+            step = self._step_back(joint_rows(linkage, r, q, images=self.images), inverse_roots(linkage, q)[0], phi)
             change = step.reshape(linkage.count, 2, 3)
             change = change * min(1.0, longest / float(np.linalg.norm(change[:, 1], axis=1).max() or 1.0))
             r += change[:, 0]
@@ -451,29 +449,49 @@ class Fit:
                 break
         return State({**state.fields, "position": r, "orientation": q}, state.time)
 
+    def _step_back(self, rows: Sequence[Rows], roots: Array, phi: Array) -> Array:
+        """The smallest displacements (6 n,), by weights, that take the rows by -phi, to their sizes."""
+        if self.linkage.count > MANY:
+            return solve_held(rows, roots, np.ones((len(roots), 6)), np.zeros(6 * len(roots)), -phi * self.sizes).motion
+        weights = _on_diagonal(roots)
+        return (
+            -weights @ np.linalg.lstsq(write_out(rows, len(roots)) / self.sizes[:, None] @ weights, phi, rcond=RANK)[0]
+        )
+
     def moving(self, state: State, drives: Drives | None = None) -> State:
         """The velocity nearest in kinetic energy that keeps the joints together, and drives; what has no inertia turns as it must."""
-        linkage = self.linkage
-        rows = gradients(linkage, state.position, state.orientation, images=self.images) / self.sizes[:, None]
-        motion = velocities_of_momenta(linkage, state)
-        off = rows @ motion
-        if drives is not None and len(drives.rows):
-            own = drives.rows @ motion - drives.rates
-            units = [unit_of(self.size) if linkage.joints[k].slides else 1.0 for k in linkage.signals.driven]
-            off = np.concatenate([off, own / units])
-            rows = np.vstack([rows, drives.rows / np.array(units)[:, None]])
-        lines = thin_axes(linkage, state.orientation)
-        if len(lines) and len(rows):  # turns that cost nothing fit whatever rows they can
-            fitted = seen_spins(rows, lines)[0]
-            rows, off = rows - fitted @ (fitted.T @ rows), off - fitted @ (fitted.T @ off)
-        weights = inverse_roots(linkage, state.orientation, fill=False)
-        change = -weights @ np.linalg.lstsq(rows @ weights, off, rcond=RANK)[0]
+        linkage, motion = self.linkage, velocities_of_momenta(self.linkage, state)
+        rows = joint_rows(linkage, state.position, state.orientation, images=self.images)
+        driven, told = ([], np.zeros(0)) if drives is None else drives
+        if linkage.count > MANY:
+            roots, inertial = inverse_roots(linkage, state.orientation)
+            off = apply_rows([*rows, *driven], motion) - np.concatenate([np.zeros(len(self.sizes)), told])
+            change = solve_held([*rows, *driven], roots, inertial, np.zeros(6 * len(roots)), -off).motion
+        else:
+            change = self._change_few(state, motion, write_out(driven, linkage.count), told)
         v = (motion + change).reshape(linkage.count, 2, 3)
         p, y = state.momentum.copy(), state.angular_momentum.copy()
         for j, body in enumerate(linkage.bodies):
             p[j] = body.mass * v[j, 0]
             y[j] = rotations.apply(body.tensor, rotations.rotate(rotations.conjugate(state.orientation[j]), v[j, 1]))
         return State({**state.fields, "momentum": p, "angular_momentum": y}, state.time)
+
+    def _change_few(self, state: State, motion: Array, driven: Array, told: Array) -> Array:
+        """The change of velocities of a few bodies."""
+        linkage = self.linkage
+        rows = gradients(linkage, state.position, state.orientation, images=self.images) / self.sizes[:, None]
+        off = rows @ motion
+        if len(driven):
+            units = np.array([unit_of(self.size) if linkage.joints[k].slides else 1.0 for k in linkage.signals.driven])
+            off = np.concatenate([off, (driven @ motion - told) / units])
+            rows = np.vstack([rows, driven / units[:, None]])
+        lines = thin_axes(linkage, state.orientation)
+        if len(lines) and len(rows):  # turns that cost nothing fit whatever rows they can
+            fitted = seen_spins(rows, lines)[0]
+            rows, off = rows - fitted @ (fitted.T @ rows), off - fitted @ (fitted.T @ off)
+        roots, inertial = inverse_roots(linkage, state.orientation)
+        weights = _on_diagonal(roots * inertial[:, None])
+        return -weights @ np.linalg.lstsq(rows @ weights, off, rcond=RANK)[0]
 
 
 def project(linkage: Linkage, state: State, *, shifts: Array) -> State:

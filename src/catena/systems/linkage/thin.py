@@ -25,6 +25,7 @@ from ..base import Array, State
 from ..body import Body, point_with_axes
 from ..numbers import Vector
 from . import start as starts
+from .held import RANK
 from .joints import AXIS, DOT, PLANE, SCREW, Joint
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def spins_of_joints(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
     asked = thin.guided[bodies, axes]
     _, sizes, spins = np.linalg.svd(rows @ lines[asked].T)
     quiet = np.ones(len(spins), dtype=bool)
-    quiet[: len(sizes)] = sizes <= starts.RANK * starts.largest_of_turns(rows)
+    quiet[: len(sizes)] = sizes <= RANK * starts.largest_of_turns(rows)
     if quiet.any():
         number = int(bodies[asked][np.argmax(np.abs(spins[quiet][0]))])
         raise CapabilityError(
