@@ -107,10 +107,11 @@ def blame(linkage: Linkage, par: Parameters) -> str:
 
 def find_undefined_force(linkage: Linkage, state: State) -> str:
     """The first force whose energy is not defined in a state, and why."""
+    angles = linkage.angles(state)
     for k, force in enumerate(linkage.forces):
         reason = ""
         if isinstance(force, OnAngle):
-            reason = force.undefined_at(float(linkage.angles(state)[force.joint]), state.time)
+            reason = force.undefined_at(float(angles[force.joint]), state.time)
         elif isinstance(force, OfDistance):
             ends = [
                 (0.0 if body == GROUND else state.position[body]) + turn_vectors(state.orientation, body, point)

@@ -70,21 +70,32 @@ def solve_held(rows: Sequence[Rows], roots: Array, inertial: Array, force: Array
     roots : (n, 6, 6) W of each body
     inertial : (n, 6) D
     """
-    matrix, diagonal = _assemble(rows, roots), inertial.ravel()
+    (matrix, sizes), diagonal = _assemble(rows, roots), inertial.ravel()
     pushes = np.einsum("jkl,jk->jl", roots, force.reshape(-1, 6)).ravel()
     idle = _find_idle(matrix, diagonal)
     pushes[idle] = 0.0
-    sizes = np.sqrt(np.asarray(matrix.power(2).sum(axis=1))).ravel()
-    sizes[sizes == 0.0] = 1.0
-    matrix = matrix.multiply(1.0 / sizes[:, None]).tocsr()
     closing = np.array([one.closes for one in rows for _ in one.values], dtype=bool)
     found = _solve_scaled(matrix, np.where(idle, 1.0, diagonal), closing, pushes, wanted / sizes, sizes)
     moved = np.einsum("jkl,jl->jk", roots, np.where(idle, 0.0, found.motion).reshape(-1, 6))
     return HeldMotion(moved.ravel(), found.multipliers)
 
 
-def _assemble(rows: Sequence[Rows], roots: Array) -> csr_array:
-    """A W."""
+def follow_rows(rows: Sequence[Rows], roots: Array, inertial: Array, motion: Array) -> Array:
+    """(6 n,): turns without a moment of inertia, of least squares, after which the rows of `motion` change least; 0 where no row tells them."""
+    (matrix, sizes), diagonal = _assemble(rows, roots), inertial.ravel()
+    free = (diagonal == 0.0) & ~_find_idle(matrix, diagonal)
+    turns, changes, found = matrix[:, free], apply_rows(rows, motion) / sizes, np.zeros(len(diagonal))
+    if free.any():
+        solve = _factorise(turns.T.tocsr(), np.ones(len(changes)))
+        if solve is None:  # a line and the next one turn together, and nothing tells how fast
+            found[free] = -np.linalg.lstsq(turns.toarray(), changes, rcond=RANK)[0]
+        else:
+            found[free] = -solve(np.concatenate([changes, np.zeros(turns.shape[1])]))[len(changes) :]
+    return np.einsum("jkl,jl->jk", roots, found.reshape(-1, 6)).ravel()
+
+
+def _assemble(rows: Sequence[Rows], roots: Array) -> tuple[csr_array, Array]:
+    """A W with rows of length 1, and how long they were: rounding is told from what is small in any unit."""
     from scipy.sparse import csr_array
 
     values, places, columns, first = [np.zeros(0)], [np.zeros(0, int)], [np.zeros(0, int)], 0
@@ -99,7 +110,9 @@ def _assemble(rows: Sequence[Rows], roots: Array) -> csr_array:
     entries = np.concatenate(values), (np.concatenate(places), np.concatenate(columns))
     made = csr_array(entries, shape=(first, 6 * len(roots)))
     made.eliminate_zeros()
-    return made
+    sizes = np.sqrt(np.asarray(made.power(2).sum(axis=1))).ravel()
+    sizes[sizes == 0.0] = 1.0
+    return made.multiply(1.0 / sizes[:, None]).tocsr(), sizes
 
 
 def _find_idle(matrix: csr_array, diagonal: Array) -> Flags:

@@ -20,7 +20,7 @@ from ..base import Array, State
 from ..many_bodies import start_array, start_momenta
 from ..numbers import finite_number
 from ..orientations import orientations
-from .held import RANK, Rows, apply_rows, solve_held, write_out
+from .held import RANK, Rows, apply_rows, follow_rows, solve_held, write_out
 from .joints import DISTANCE, DOT, GROUND, PLANE, POINT, SCREW, Joint, Turned
 
 if TYPE_CHECKING:
@@ -265,10 +265,13 @@ def size_of_inertia(linkage: Linkage, number: int) -> float:
 def velocities(linkage: Linkage, state: State) -> Array:
     """(6 n,): velocity and angular velocity in space of each body; spins that have no momentum are those that fit the joints."""
     made = velocities_of_momenta(linkage, state)
-    lines = thin_axes(linkage, state.orientation)
-    if len(lines) == 0 or len(linkage.joints) == 0:
+    if all(body.moments.all() for body in linkage.bodies) or len(linkage.joints) == 0:
         return made
-    rows = rows_in_units(linkage, state)
+    if linkage.count > MANY:
+        images = images_of(linkage, state.orientation)
+        blocks = joint_rows(linkage, state.position, state.orientation, images=images)
+        return made + follow_rows(blocks, *inverse_roots(linkage, state.orientation), made)
+    rows, lines = rows_in_units(linkage, state), thin_axes(linkage, state.orientation)
     u, sizes, spins = seen_spins(rows, lines)
     return made - (u.T @ rows @ made / sizes) @ spins @ lines
 
