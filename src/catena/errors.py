@@ -112,7 +112,8 @@ def nearest(word: str, known: list[str]) -> str:
 def unknown_word(wrong: str, word: object, known: Iterable[str], where: str) -> InputError:
     """The error for a word that must be one of those known: what is wrong, which of them may be meant, and all of them to choose from."""
     words = list(known)
-    return InputError(f"{wrong}{nearest(str(word), words)}", where=where, do=f"choose one of {', '.join(words)}")
+    do = f"choose one of {', '.join(words)}" if words else "leave it out: there are none"
+    return InputError(f"{wrong}{nearest(str(word), words)}", where=where, do=do)
 
 
 def naming_the_nearest(load: Callable[[str], object], package: str, names: list[str]) -> Callable[[str], object]:

@@ -193,3 +193,10 @@ def test_reactions_know_springs_between_points_that_meet(force: ct.Spring | ct.D
     assert held == pytest.approx((0, 0, 2.0 * 9.81), abs=1e-14)
     pushed = linkage.with_parts(forces=[force, ct.Load(0, force=(0, 0, -3.0 * 0.3))])
     assert pushed.reactions(pushed.start()).force[0, 2] == pytest.approx(2.0 * 9.81 + 0.9, abs=1e-14)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_the_length_of_an_axis_does_not_matter(size: float) -> None:
+    """Two roundings; squares that are no doubles made it nan, and the start was said not to fit."""
+    axis = ct.Revolute(-1, 0, axis=(0.0, 3.0 * size, -4.0 * size)).axis
+    assert np.abs(np.array(axis) - (0.0, 0.6, -0.8)).max() <= 2.0**-52

@@ -227,6 +227,36 @@ def test_angles_of_unknown_joints_are_refused(tmp_path: Path) -> None:
 # Another code ---------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("limits", "do"),
+    [('lower="2" upper="1"', "exchange them in the file"), ('lower="1" upper="1"', "make the joint fixed")],
+)
+def test_stops_without_a_way_between_them_name_their_joint(tmp_path: Path, limits: str, do: str) -> None:
+    """Without stops the file is read; with some that have a way between them it is, too."""
+    link = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    ends = f'<parent link="base"/><child link="arm"/><limit {limits} effort="1" velocity="0"/></joint></robot>'
+    text = f'<robot name="r"><link name="base"/><link name="arm">{link}<joint name="elbow" type="revolute">{ends}'
+    path = tmp_path / "stops.urdf"
+    path.write_text(text)
+    with pytest.raises(ct.InputError, match="joint 'elbow' has no way between its limits") as refused:
+        ct.Linkage.from_urdf(str(path), limits=(10.0, 1.0))
+    assert do in refused.value.do
+    with pytest.warns(ct.CatenaWarning, match="limits of elbow are not enforced"):
+        ct.Linkage.from_urdf(str(path))
+    path.write_text(text.replace(limits, 'lower="1" upper="2"'))
+    assert len(ct.Linkage.from_urdf(str(path), limits=(10.0, 1.0))[0].forces) == 1
+
+
+def test_an_angle_of_a_robot_without_hinges_is_refused_without_a_choice(tmp_path: Path) -> None:
+    link = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    joint = '<joint name="j" type="floating"><parent link="base"/><child link="arm"/></joint></robot>'
+    path = tmp_path / "free.urdf"
+    path.write_text(f'<robot name="r"><link name="base"/><link name="arm">{link}{joint}')
+    with pytest.raises(ct.InputError, match="there is no revolute") as refused:
+        ct.Linkage.from_urdf(str(path), angles={"j": 1.0})
+    assert refused.value.do == "leave it out: there are none"
+
+
 def random_robot(seed: int, count: int) -> str:
     """A tree of revolute and prismatic joints between bodies of random inertia."""
     rng = linkages.RNG(seed)

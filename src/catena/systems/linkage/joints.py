@@ -32,6 +32,7 @@ from .declared import ABOVE_ZERO, BODY, BODY_OR_GROUND, NUMBER, POINTS, Declared
 GROUND = -1
 UNIT_ROUNDING = 4 * float(np.finfo(float).eps)  # what is off by less has been divided by its length before
 POINT, DOT, PLANE, SCREW, DISTANCE = 0, 1, 2, 3, 4  # kinds of rows
+SQUARES = 1e-140, 1e140  # between these the squares of numbers are numbers, with all digits
 AXIS, SECOND, THIRD = 0, 1, 2  # directions of the triad of a joint
 SLIDE, TURN = "displacement", "angle"
 Row = tuple[int, int, int]
@@ -57,11 +58,13 @@ def _is_unit(vector: Array) -> bool:
 def _direction(given: object, where: str) -> Vector:
     """The unit vector of a direction of any length."""
     axis = finite_numbers(given, (3,), where=where, do="give three numbers")
-    length = float(np.linalg.norm(axis))
-    if not length > 0.0:
+    largest = np.abs(axis).max()
+    if not largest > 0.0:
         raise InputError(f"axis = {given!r} has no direction", where=where, do="give one in the parent")
+    if not SQUARES[0] < largest < SQUARES[1]:
+        axis = axis / largest
     if not _is_unit(axis):
-        axis = axis / length
+        axis = axis / np.linalg.norm(axis)
         axis = axis / np.linalg.norm(axis)  # the first quotient may be off by two roundings
     return tuple(axis.tolist())
 

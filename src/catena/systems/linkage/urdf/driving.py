@@ -44,7 +44,7 @@ def drives_of(
         _require_within(drive.path, robot.limits.get(name), f"path of joint {name!r}", f"driven.{name}")
     limited = [name for name in robot.limits if name in robot.joint_names and name not in driven]
     if stops is not None:
-        made += [Limit(robot.joint_names.index(name), *robot.limits[name], *stops) for name in limited]
+        made += [_stop(robot, name, stops) for name in limited]
     _warn(robot, [] if stops is not None else limited, [*motors, *driven], braked)
     return [*made, *paths.values()]
 
@@ -59,6 +59,16 @@ def _motor(robot: Robot, name: str, given: Mapping[str, Any]) -> Motor:
         if key not in known:
             raise unknown_word(f"a motor has no {key!r}", key, known, where)
     return Motor(number, **({"effort": robot.efforts.get(name)} | dict(given)))
+
+
+def _stop(robot: Robot, name: str, stops: tuple[float, float]) -> Limit:
+    """The stops of a joint."""
+    low, high = robot.limits[name]
+    if not low < high:
+        do = "make the joint fixed in the file" if low == high else "exchange them in the file"
+        wrong = f"joint {name!r} has no way between its limits: lower = {low:g}, upper = {high:g}"
+        raise InputError(wrong, where="from_urdf.limits", do=f"{do}, or leave out limits")
+    return Limit(robot.joint_names.index(name), low, high, *stops)
 
 
 def _number(robot: Robot, name: str, argument: str) -> int:
