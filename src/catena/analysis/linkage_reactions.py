@@ -17,7 +17,7 @@ from ..geometry import rotations
 from ..systems.base import Array, State
 from ..systems.linkage import start as starts
 from ..systems.linkage.held import HeldMotion, Rows, solve_held
-from ..systems.linkage.joint_coordinates import coordinate_row, joint_speeds, with_ground
+from ..systems.linkage.joint_coordinates import coordinate_ends, joint_speeds, with_ground
 from ..systems.linkage.joint_forces import BetweenPoints, Damper, Load, OfDistance, OnAngle, Spring
 from ..systems.linkage.joints import DISTANCE, DOT, GROUND, POINT, SCREW, Joint
 from ..systems.linkage.layout import Signal
@@ -127,9 +127,8 @@ def drive_rows(linkage: Linkage, state: State) -> list[Rows]:
     """How the angles or displacements of driven joints change."""
     made = []
     for number in linkage.signals.driven:
-        joint, row = linkage.joints[number], coordinate_row(linkage, state, number)
-        both = np.array([row[joint.parent], row[joint.child]]).reshape(1, 2, 6)
-        made.append(Rows(both, joint.parent, joint.child, closes=number in linkage.tree.loops))
+        joint, row = linkage.joints[number], coordinate_ends(linkage, state, number).reshape(1, 2, 6)
+        made.append(Rows(row, joint.parent, joint.child, closes=number in linkage.tree.loops))
     return made
 
 
@@ -183,8 +182,10 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
                 made[number, 0] += sign * pull
                 made[number, 1] += sign * np.cross(arm, pull)
         elif isinstance(force, OnAngle):
-            row = coordinate_row(linkage, state, force.joint)
-            made += force.torque_at(float(angles[force.joint]), float(np.vdot(row, moving)), state.time) * row
+            joint, along = linkage.joints[force.joint], coordinate_ends(linkage, state, force.joint)
+            bodies = [joint.parent, joint.child]
+            rate = float(np.vdot(along, moving[bodies]))
+            made[bodies] += force.torque_at(float(angles[force.joint]), rate, state.time) * along
         elif isinstance(force, Load):
             value = load_at(force, state.time)
             made[force.body, 0] += value[:3]

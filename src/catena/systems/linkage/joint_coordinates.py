@@ -54,15 +54,22 @@ def with_ground(motion: Array) -> Array:
 def coordinate_row(linkage: Linkage, state: State, number: int) -> Array:
     """(n + 1, 2, 3): how the angle of a joint, or the displacement of a slider, changes as bodies and, last, the ground move and turn."""
     row, joint = np.zeros((linkage.count + 1, 2, 3)), linkage.joints[number]
+    row[joint.parent], row[joint.child] = coordinate_ends(linkage, state, number)
+    return row
+
+
+def coordinate_ends(linkage: Linkage, state: State, number: int) -> Array:
+    """(2, 2, 3): the same by the motions of its parent and of its child alone."""
+    ends, joint = np.zeros((2, 2, 3)), linkage.joints[number]
     u, d = starts.plane(linkage, joint, state.position, state.orientation)
     if joint.has_angle:
-        row[joint.child, 1] += u[0]
-        row[joint.parent, 1] -= u[0]
-        return row
-    row[joint.child] += u[0], np.cross(starts.turn_vectors(state.orientation, joint.child, joint.at[1]), u[0])
+        ends[1, 1] += u[0]
+        ends[0, 1] -= u[0]
+        return ends
+    ends[1] += u[0], np.cross(starts.turn_vectors(state.orientation, joint.child, joint.at[1]), u[0])
     arm = starts.turn_vectors(state.orientation, joint.parent, joint.at[0])
-    row[joint.parent] -= u[0], np.cross(arm + d, u[0])
-    return row
+    ends[0] -= u[0], np.cross(arm + d, u[0])
+    return ends
 
 
 def joint_speeds(linkage: Linkage, state: State) -> Array:
