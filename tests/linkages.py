@@ -17,7 +17,7 @@ from catena.kernels import views
 from catena.kernels.views import View
 from catena.methods.base import Method
 from catena.systems.base import State
-from catena.systems.linkage import start as starts
+from catena.systems.linkage import constraints
 from catena.systems.linkage.joint_forces import Load, Spring
 from catena.systems.linkage.joint_form import charts as articulated_charts
 from catena.systems.linkage.joint_form import forces as articulated_forces
@@ -236,19 +236,19 @@ def accelerations_by_multipliers(
     linkage: Linkage, state: State, images: np.ndarray, forces: np.ndarray | None = None
 ) -> np.ndarray:
     """(n, 2, 3): M a + G^T lambda = f with all rows of all joints, d/dt (G x) by differences of fourth order."""
-    x = starts.velocities(linkage, state)
+    x = constraints.velocities(linkage, state)
 
     def rate_at(h: float) -> np.ndarray:
         v = x.reshape(-1, 2, 3)
         half = 0.5 * h * np.linalg.norm(v[:, 1], axis=1)[:, None]
         turns = np.concatenate([np.cos(half), 0.5 * h * np.sinc(half / np.pi) * v[:, 1]], axis=1)
         q = rotations.multiply(turns, state.orientation)
-        return starts.gradients(linkage, state.position + h * v[:, 0], q, images=images) @ x
+        return constraints.gradients(linkage, state.position + h * v[:, 0], q, images=images) @ x
 
     h = 1e-3
     gamma = (8.0 * (rate_at(h) - rate_at(-h)) - (rate_at(2 * h) - rate_at(-2 * h))) / (12.0 * h)
-    rows = starts.gradients(linkage, state.position, state.orientation, images=images)
-    mass = starts.mass_matrix(linkage, state.orientation)
+    rows = constraints.gradients(linkage, state.position, state.orientation, images=images)
+    mass = constraints.mass_matrix(linkage, state.orientation)
     acting = np.zeros((linkage.count, 2, 3)) if forces is None else forces.copy()
     for j, body in enumerate(linkage.bodies):
         w = x.reshape(-1, 2, 3)[j, 1]

@@ -10,6 +10,7 @@ import numpy as np
 import catena as ct
 from catena.analysis.linkage_reactions import accelerations
 from catena.geometry import rotations
+from catena.systems.linkage import constraints
 from catena.systems.linkage import start as linkage_start
 
 FIRST = ((3.0, 0.2, 0.1), (0.2, 2.5, -0.3), (0.1, -0.3, 1.5))
@@ -66,7 +67,7 @@ def independent_motion(linkage: ct.Linkage, start: ct.State, time: float) -> ct.
         turning = 0.5 * rotations.multiply(pure, y[3 * n : 7 * n].reshape(n, 4))
         return np.concatenate([motion[:, 0].ravel(), turning.ravel(), accelerations(held, state(t, y))[0]])
 
-    y = np.concatenate([start.position.ravel(), start.orientation.ravel(), linkage_start.velocities(linkage, start)])
+    y = np.concatenate([start.position.ravel(), start.orientation.ravel(), constraints.velocities(linkage, start)])
     solved = solve_ivp(rate, (start.time, start.time + time), y, method="DOP853", rtol=1e-11, atol=1e-11)
     return state(start.time + time, solved.y[:, -1])
 

@@ -13,6 +13,7 @@ from catena.analysis.statics import linkage_equilibrium
 from catena.analysis.statics.linkage_problem import LinkageProblem
 from catena.errors import CapabilityError
 from catena.geometry import rotations
+from catena.systems.linkage import constraints
 from catena.systems.linkage import start as starts
 from catena.systems.linkage.joint_form import force_slopes, form, loop_slopes, slopes
 from catena.systems.linkage.joint_form.form import unpack_state
@@ -217,9 +218,9 @@ def by_multipliers(linkage: Linkage, state: ct.State) -> np.ndarray:
     """omega^2 of a linkage at rest the other way round: bodies displaced freely, all joints as rows with multipliers, N^T K N with the
     null space N of the rows; second derivatives by differences of fourth order. None of the joint form is used.
     """
-    images = starts.images_of(linkage, state.orientation)
-    shifts = starts.shifts_of(linkage, state.position, state.orientation)
-    mass = starts.mass_matrix(linkage, state.orientation)
+    images = constraints.images_of(linkage, state.orientation)
+    shifts = constraints.shifts_of(linkage, state.position, state.orientation)
+    mass = constraints.mass_matrix(linkage, state.orientation)
     masses = np.array([body.mass for body in linkage.bodies])
 
     def at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -232,7 +233,7 @@ def by_multipliers(linkage: Linkage, state: ct.State) -> np.ndarray:
         )
         return state.position + moved[:, 0], q
 
-    rows = starts.gradients(linkage, *at(np.zeros(len(mass))), images=images)
+    rows = constraints.gradients(linkage, *at(np.zeros(len(mass))), images=images)
     weight = np.zeros((linkage.count, 2, 3))
     weight[:, 0] = -masses[:, None] * linkage.gravity
     multipliers = np.linalg.lstsq(rows.T, -weight.ravel(), rcond=1e-10)[0]
@@ -240,7 +241,7 @@ def by_multipliers(linkage: Linkage, state: ct.State) -> np.ndarray:
     def lagrangian(x: np.ndarray) -> float:
         r, q = at(x)
         energy = -float((masses[:, None] * linkage.gravity * r).sum())
-        return energy + float(multipliers @ starts.residuals(linkage, r, q, images=images, shifts=shifts))
+        return energy + float(multipliers @ constraints.residuals(linkage, r, q, images=images, shifts=shifts))
 
     _, sizes, basis = np.linalg.svd(rows)
     free = basis[int((sizes > 1e-9 * sizes[0]).sum()) :]

@@ -16,7 +16,7 @@ from catena.engine.pairing import Pairing
 from catena.geometry import rotations
 from catena.methods.base import Method
 from catena.running.plan import Problem
-from catena.systems.linkage import joints
+from catena.systems.linkage import constraints, joints
 from catena.systems.linkage import start as starts
 from catena.systems.linkage.joint_forces import Damper, Load, SitePair, Spring, Torsion
 from catena.systems.linkage.joint_form.form import pack_state, unpack_state
@@ -83,8 +83,8 @@ def test_the_squeezing_mechanism_with_its_three_loops_moves_as_it_should() -> No
     angles = [run.z[layout_of(mechanism).angles[k]] for k in range(7)]
     assert np.abs(np.array(angles) - DATA["squeezer"]["angles"]).max() <= DATA["squeezer"]["tolerance"]
     state = state_of(mechanism, run)
-    images = starts.images_of(mechanism, state.orientation)
-    gap = starts.residuals(mechanism, state.position, state.orientation, images=images, shifts=np.zeros(10))
+    images = constraints.images_of(mechanism, state.orientation)
+    gap = constraints.residuals(mechanism, state.position, state.orientation, images=images, shifts=np.zeros(10))
     assert np.abs(gap).max() < 1e-13
 
 
@@ -108,8 +108,8 @@ def test_the_loop_of_six_bars_stays_closed() -> None:
     problem = ct.problems.bricard()
     run = run_to(linkage := bare(problem), problem.start, ct.Gauss(6), dt=0.02, steps=100)
     state = state_of(linkage, run)
-    images = starts.images_of(linkage, problem.start.orientation)
-    gap = starts.residuals(linkage, state.position, state.orientation, images=images, shifts=np.zeros(6))
+    images = constraints.images_of(linkage, problem.start.orientation)
+    gap = constraints.residuals(linkage, state.position, state.orientation, images=images, shifts=np.zeros(6))
     assert np.abs(gap).max() < 1e-13
     assert np.abs(state.position - problem.start.position).max() > 0.5
 
@@ -128,7 +128,7 @@ def test_the_mechanism_starts_with_the_known_accelerations() -> None:
 def test_the_recursion_agrees_with_multipliers_on_a_tree_of_all_joints(seed: int) -> None:
     linkage, z, still = random_tree(ALL_KINDS, PARENTS, seed)
     state = unpack_state(linkage, z, 0.0)
-    images = starts.images_of(linkage, still.orientation)
+    images = constraints.images_of(linkage, still.orientation)
     expected = accelerations_by_multipliers(linkage, state, images)
     assert np.abs(accelerations(linkage, z) - expected).max() < DIFFERENCES * np.abs(expected).max()
     assert np.abs(accelerations(linkage, z, moving=False) - expected).max() > 0.1
@@ -140,7 +140,7 @@ def test_a_joint_of_every_kind_closes_a_loop(kind: type[Joint]) -> None:
     linkage, start = linkages.closed_by(kind)
     tree = Linkage(linkage.bodies, linkage.joints[:-1], gravity=linkage.gravity)
     q = start.orientation
-    expected = accelerations_by_multipliers(linkage, start, starts.images_of(linkage, q))
+    expected = accelerations_by_multipliers(linkage, start, constraints.images_of(linkage, q))
     found = accelerations(linkage, pack_state(linkage, start))
     assert np.abs(found - expected).max() < DIFFERENCES * np.abs(expected).max()
     without = accelerations(tree, pack_state(tree, start))
@@ -162,7 +162,7 @@ def test_rows_that_depend_on_others_change_nothing() -> None:
 def tie_forces(linkage: Linkage, state: ct.State) -> np.ndarray:
     """(n, 2, 3) of what `FORCES` say, written out once more."""
     made = np.zeros((linkage.count, 2, 3))
-    v = starts.velocities(linkage, state).reshape(-1, 2, 3)
+    v = constraints.velocities(linkage, state).reshape(-1, 2, 3)
 
     def point(body: int, at: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if body < 0:
@@ -218,7 +218,7 @@ def test_forces_of_every_kind_act_as_written_down() -> None:
     z[layout_of(linkage).time] = 0.8
     state = unpack_state(linkage, z, 0.8)
     asked = starts.count_from_start(linkage, still)
-    images = starts.images_of(linkage, still.orientation)
+    images = constraints.images_of(linkage, still.orientation)
     expected = accelerations_by_multipliers(linkage, state, images, tie_forces(asked, state))
     found = accelerations(linkage, z)
     assert np.abs(found - expected).max() < DIFFERENCES * np.abs(expected).max()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.systems.linkage import start as starts
+from catena.systems.linkage import constraints
 from catena.systems.linkage.held import Rows, solve_held, write_out
 
 BOX = ct.Body.box((0.1, 0.2, 1.0), mass=1.0)
@@ -72,12 +72,12 @@ def four_bar(bodies: Sequence[ct.Body]) -> tuple[ct.Linkage, ct.State]:
 def test_what_is_held_solves_the_dense_equations(middle: ct.Body) -> None:
     """[[M, A^T], [A, 0]] (x, l) = (f, g), with redundant rows, and a line on hinges across; 1e-12 of the terms. Without the rows it does not."""
     linkage, state = four_bar([BOX, middle, BOX, BOX])
-    images = starts.images_of(linkage, state.orientation)
-    rows = starts.joint_rows(linkage, state.position, state.orientation, images=images)
-    dense, mass = write_out(rows, 4), starts.mass_matrix(linkage, state.orientation)
+    images = constraints.images_of(linkage, state.orientation)
+    rows = constraints.joint_rows(linkage, state.position, state.orientation, images=images)
+    dense, mass = write_out(rows, 4), constraints.mass_matrix(linkage, state.orientation)
     draw = np.random.default_rng(1)
     force, wanted = draw.normal(size=24), dense @ draw.normal(size=24)
-    roots = starts.inverse_roots(linkage, state.orientation)
+    roots = constraints.inverse_roots(linkage, state.orientation)
 
     def left(rows: Sequence[Rows]) -> tuple[float, float]:
         x, multipliers = solve_held(rows, *roots, force, wanted)
@@ -95,7 +95,7 @@ def test_thermal_velocities_of_many_bodies_are_those_of_the_dense_matrix(monkeyp
     chain = hang(70, [ct.Driven(3, "0.4*t")])
     start = chain.start()
     sparse = chain.maxwell(start, 0.5, seed=2)
-    monkeypatch.setattr(starts, "MANY", 70)
+    monkeypatch.setattr(constraints, "MANY", 70)
     dense = chain.maxwell(start, 0.5, seed=2)
     assert np.abs(sparse.momentum - dense.momentum).max() < 1e-11
     assert np.abs(sparse.momentum - chain.maxwell(start, 0.5, seed=3).momentum).max() > 0.1
@@ -107,7 +107,7 @@ def test_many_bodies_are_projected_as_few_are(monkeypatch: pytest.MonkeyPatch) -
     rest = chain.start()
     given = {"position": rest.position + 1e-3 * draw.normal(size=(70, 3)), "velocity": draw.normal(size=(70, 3))}
     sparse = chain.start(**given, project=True)
-    monkeypatch.setattr(starts, "MANY", 70)
+    monkeypatch.setattr(constraints, "MANY", 70)
     dense = chain.start(**given, project=True)
     assert np.abs(sparse.position - dense.position).max() < 1e-11
     assert np.abs(sparse.momentum - dense.momentum).max() < 1e-9
@@ -122,12 +122,12 @@ def test_lines_on_many_hinges_turn_as_the_joints_tell(monkeypatch: pytest.Monkey
     chain, draw = ct.Linkage([line] * 70, joints), np.random.default_rng(4)
     angles, rates = 0.3 * draw.normal(size=(2, 70))
     state = chain.start(angles=angles, rates=rates)
-    bent = [starts.turn_vectors(state.orientation, joint.parent, joint.axis) for joint in joints]
+    bent = [constraints.turn_vectors(state.orientation, joint.parent, joint.axis) for joint in joints]
     told = np.cumsum(rates[:, None] * np.array(bent), axis=0)
-    sparse = starts.velocities(chain, state).reshape(-1, 2, 3)[:, 1]
+    sparse = constraints.velocities(chain, state).reshape(-1, 2, 3)[:, 1]
     assert np.abs(sparse - told).max() < 1e-12 * np.abs(told).max()
-    monkeypatch.setattr(starts, "MANY", 70)
-    dense = starts.velocities(chain, state).reshape(-1, 2, 3)[:, 1]
+    monkeypatch.setattr(constraints, "MANY", 70)
+    dense = constraints.velocities(chain, state).reshape(-1, 2, 3)[:, 1]
     assert np.abs(dense - told).max() < 1e-12 * np.abs(told).max()
-    spun = starts.velocities_of_momenta(chain, state).reshape(-1, 2, 3)[:, 1]
+    spun = constraints.velocities_of_momenta(chain, state).reshape(-1, 2, 3)[:, 1]
     assert np.abs(spun - told).max() > 0.01 * np.abs(told).max()

@@ -11,7 +11,7 @@ import catena as ct
 import uncompiled
 from catena.errors import CapabilityError, InputError
 from catena.geometry import rotations
-from catena.systems.linkage import joint_coordinates
+from catena.systems.linkage import constraints, joint_coordinates
 from catena.systems.linkage import start as starts
 from catena.systems.linkage.joint_form import form
 from catena.systems.linkage.joint_form.form import pack_state
@@ -103,7 +103,7 @@ def test_every_kind_of_joint_stands_where_it_is_told_to(kind: str):
     assert found == pytest.approx(np.atleast_1d(angle), abs=20 * EPS)
     assert start.position[0].tolist() == [1, 2, 3] and start.momentum[0] == pytest.approx([2, 4, 6])
     if shift:
-        u, d = starts.plane(linkage, linkage.joints[0], start.position, start.orientation)
+        u, d = constraints.plane(linkage, linkage.joints[0], start.position, start.orientation)
         assert u[0] @ d == pytest.approx(shift, abs=20 * EPS)
 
 

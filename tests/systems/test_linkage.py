@@ -9,7 +9,7 @@ import catena as ct
 from catena.analysis.linkage_reactions import accelerations
 from catena.geometry import rotations
 from catena.systems.base import system_from
-from catena.systems.linkage import start as linkage_start
+from catena.systems.linkage import constraints
 from linked import KINDS, two_bodies
 
 BOX = ct.Body.box((1.0, 0.5, 3.0), mass=12.0)
@@ -44,9 +44,9 @@ def test_the_tree_and_its_loops_follow_from_the_joints() -> None:
 def test_the_gradients_of_the_rows_are_their_derivatives(kind) -> None:
     """Central differences along each coordinate; truncation 1e-9."""
     linkage, start = two_bodies(kind)
-    images = linkage_start.images_of(linkage, start.orientation)
-    shifts = linkage_start.shifts_of(linkage, start.position, start.orientation)
-    rows = linkage_start.gradients(linkage, start.position, start.orientation, images=images)
+    images = constraints.images_of(linkage, start.orientation)
+    shifts = constraints.shifts_of(linkage, start.position, start.orientation)
+    rows = constraints.gradients(linkage, start.position, start.orientation, images=images)
     step = 1e-5
 
     def moved(coordinate: int, sign: float) -> np.ndarray:
@@ -58,7 +58,7 @@ def test_the_gradients_of_the_rows_are_their_derivatives(kind) -> None:
             turn = np.zeros(4)
             turn[0], turn[part - 2] = np.cos(0.5 * step), sign * np.sin(0.5 * step)
             q[body] = rotations.multiply(turn, q[body])
-        return linkage_start.residuals(linkage, r, q, images=images, shifts=shifts)
+        return constraints.residuals(linkage, r, q, images=images, shifts=shifts)
 
     by_differences = np.array([(moved(k, 1.0) - moved(k, -1.0)) / (2 * step) for k in range(12)]).T
     assert np.abs(by_differences - rows).max() < 1e-8
@@ -83,9 +83,9 @@ def test_a_start_that_does_not_fit_is_refused_or_projected(caplog) -> None:
     caplog.set_level("INFO", logger="catena")
     start = linkage.start([(0, 0, -1.5), (0, 0.5, -4.5)], velocity=[(2.0, 1.0, 0), (2.0, 0, 0)], project=True)
     assert "bodies moved by up to" in caplog.text
-    images = linkage_start.images_of(linkage, start.orientation)
-    rows = linkage_start.gradients(linkage, start.position, start.orientation, images=images)
-    assert np.abs(rows @ linkage_start.velocities(linkage, start)).max() < 1e-14
+    images = constraints.images_of(linkage, start.orientation)
+    rows = constraints.gradients(linkage, start.position, start.orientation, images=images)
+    assert np.abs(rows @ constraints.velocities(linkage, start)).max() < 1e-14
     assert start.position[1] == pytest.approx((0.0, 0.25, -4.5), abs=0.3)  # near, not elsewhere
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import catena as ct
 from catena.errors import InputError
-from catena.systems.linkage import start as starts
+from catena.systems.linkage import constraints
 
 UNITS = [(2.0**-33, 1.0), (2.0**-33, 2.0**-86), (2.0**30, 1.0)]
 STILL = (1.0, 0.0, 0.0, 0.0)
@@ -130,8 +130,8 @@ def test_a_slider_that_closes_a_loop_elsewhere_is_refused_in_any_unit(unit: floa
 
 def test_the_unit_of_a_length_is_one_near_one() -> None:
     """Where it is 1 no digit of a start changes; elsewhere it is a power of two within a factor of two."""
-    assert [starts.unit_of(length) for length in (0.0, 0.05, 1.0, 15.0)] == [1.0] * 4
+    assert [constraints.unit_of(length) for length in (0.0, 0.05, 1.0, 15.0)] == [1.0] * 4
     for length in (1e-10, 3e-3, 20.0, 1e9):
-        unit = starts.unit_of(length)
+        unit = constraints.unit_of(length)
         assert 0.5 <= length / unit < 1.0
         assert np.frexp(unit)[0] == 0.5

@@ -7,7 +7,7 @@ import pytest
 
 import catena as ct
 import kinds
-from catena.systems.linkage import start as starts
+from catena.systems.linkage import constraints
 from catena.systems.phase_space import PhaseSpace, hat
 
 FREEDOMS = {
@@ -73,9 +73,9 @@ def test_a_displaced_linkage_still_fits_its_joints(name):
     space = linkage.phase_space(of.start)
     by = 0.05 * np.random.default_rng(5).normal(size=space.basis().shape[1])
     moved = space.moved(of.start, by)
-    images = starts.images_of(linkage, moved.orientation)
-    shifts = starts.shifts_of(linkage, moved.position, moved.orientation)
-    phi = starts.residuals(linkage, moved.position, moved.orientation, images=images, shifts=shifts)
+    images = constraints.images_of(linkage, moved.orientation)
+    shifts = constraints.shifts_of(linkage, moved.position, moved.orientation)
+    phi = constraints.residuals(linkage, moved.position, moved.orientation, images=images, shifts=shifts)
     assert np.abs(phi).max() < 1e-14
-    assert np.abs(starts.rates(linkage, moved, images=images)).max() < 1e-14
+    assert np.abs(constraints.rates(linkage, moved, images=images)).max() < 1e-14
     assert np.abs(space.displacement(of.start, moved)).max() > 0.02

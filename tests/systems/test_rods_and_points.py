@@ -17,7 +17,7 @@ from scipy.special import ellipk
 import catena as ct
 import uncompiled
 from catena.errors import CapabilityError
-from catena.systems.linkage import start as starts
+from catena.systems.linkage import constraints
 from catena.systems.linkage.joint_form.form import pack_state
 
 G = 9.0
@@ -171,7 +171,7 @@ def test_projected_velocities_of_thin_bodies_are_the_limit_of_thick_ones(body: s
     thin.start(start.position, start.orientation, momentum=start.momentum, angular_momentum=start.angular_momentum)
     if (body, joint) == ("rod", "Rigid"):
         return  # fixed across its line, it does not spin
-    monkeypatch.setattr(starts, "thin_axes", lambda linkage, orientation: np.zeros((0, 12)))
+    monkeypatch.setattr(constraints, "thin_axes", lambda linkage, orientation: np.zeros((0, 12)))
     with pytest.raises(AssertionError):
         np.testing.assert_allclose(thin.start(**given, project=True).momentum, limit.momentum, rtol=0, atol=1e-3)
 

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 import catena as ct
 from catena.geometry import rotations
-from catena.systems.linkage import start as starts
+from catena.systems.linkage import constraints
 from catena.systems.numbers import finite_number, real_array
 
 RANDOM = np.random.default_rng(2026)
@@ -277,8 +277,8 @@ def test_a_projected_start_fits_its_own_images(monkeypatch) -> None:
     assert abs(spin @ np.cross(second, joint.triad[0])) < 1e-14 < abs(spin @ second), (
         "it turns about these two axes only"
     )
-    images = starts.images_of(linkage, np.array([[1.0, 0, 0, 0]]))
-    monkeypatch.setattr(starts, "images_of", lambda linkage, orientation: images)
+    images = constraints.images_of(linkage, np.array([[1.0, 0, 0, 0]]))
+    monkeypatch.setattr(constraints, "images_of", lambda linkage, orientation: images)
     state = linkage.start(**given, project=True)
     monkeypatch.undo()
     with pytest.raises(ct.InputError, match="pull joint 0"):

@@ -16,8 +16,8 @@ import catena as ct
 import seven_links
 from catena.errors import CatenaWarning, InputError
 from catena.geometry import rotations
+from catena.systems.linkage.constraints import turn_vectors
 from catena.systems.linkage.linkage import Linkage
-from catena.systems.linkage.start import turn_vectors
 
 FOLLOWED = (  # angles, then rates, at t = 2
     0.3733158779152223, 0.526319999261439, -0.466124382967615, -0.9994111054187736, -0.7642364214649092, -0.500332531951761, -0.20034207304448082,

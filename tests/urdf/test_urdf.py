@@ -10,7 +10,7 @@ import pytest
 import catena as ct
 import linkages
 from catena.geometry import rotations
-from catena.systems.linkage import start as starts
+from catena.systems.linkage import constraints
 from catena.systems.linkage.joints import GROUND, Planar, Prismatic, Revolute, Spherical
 from catena.systems.linkage.linkage import Linkage
 from catena.systems.linkage.urdf import read_urdf
@@ -100,8 +100,8 @@ def test_joints_stand_where_the_file_puts_them(tmp_path: Path) -> None:
     assert robot.limits == {"shoulder": (-1.0, 2.0)}
     assert [force.damping for force in robot.forces] == [0.7]
     linkage, start = Linkage.from_urdf(str(tmp_path / "robot.urdf"))
-    images = starts.images_of(linkage, start.orientation)
-    gap = starts.residuals(linkage, start.position, start.orientation, images=images, shifts=np.zeros(2))
+    images = constraints.images_of(linkage, start.orientation)
+    gap = constraints.residuals(linkage, start.position, start.orientation, images=images, shifts=np.zeros(2))
     assert np.abs(gap).max() < 1e-15
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..geometry import rotations
 from ..systems.base import Array, State
-from ..systems.linkage import start as starts
+from ..systems.linkage import constraints
 from ..systems.linkage.held import HeldMotion, Rows, solve_held
 from ..systems.linkage.joint_coordinates import coordinate_ends, joint_speeds, with_ground
 from ..systems.linkage.joint_forces import BetweenPoints, Damper, Load, OfDistance, OnAngle, Spring
@@ -47,22 +47,22 @@ def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -
 
 def _rows(linkage: Linkage, state: State) -> tuple[Array, list[Rows]]:
     """Images of the joints' axes, and the rows of all joints, then those of the driven joints."""
-    images = starts.images_of(linkage, state.orientation)
-    joint_rows = starts.joint_rows(linkage, state.position, state.orientation, images=images)
+    images = constraints.images_of(linkage, state.orientation)
+    joint_rows = constraints.joint_rows(linkage, state.position, state.orientation, images=images)
     return images, [*joint_rows, *drive_rows(linkage, state)]
 
 
 def _accelerations(
     linkage: Linkage, state: State, angles: Array | None, images: Array, rows: Sequence[Rows]
 ) -> HeldMotion:
-    motion = starts.velocities(linkage, state)
+    motion = constraints.velocities(linkage, state)
     turned = linkage.angles(state) if angles is None else angles
     force = applied_forces(linkage, state, motion, turned)
     for j, (body, (_, omega)) in enumerate(zip(linkage.bodies, motion.reshape(-1, 2, 3), strict=True)):
         turn = rotations.to_matrix(state.orientation[j])
         force[j, 1] -= np.cross(omega, turn @ body.tensor @ turn.T @ omega)
     wanted = -np.concatenate([bias(linkage, state, images, motion), drive_bias(linkage, state, motion)])
-    return solve_held(rows, *starts.inverse_roots(linkage, state.orientation), force.ravel(), wanted)
+    return solve_held(rows, *constraints.inverse_roots(linkage, state.orientation), force.ravel(), wanted)
 
 
 def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> JointReactions:
@@ -74,7 +74,7 @@ def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> Jo
         own = slice(first, first + len(joint.rows))
         first = own.stop
         wrench = -multipliers[own] @ rows[k].values[:, 1]
-        arm = starts.turn_vectors(state.orientation, joint.child, joint.at[1])
+        arm = constraints.turn_vectors(state.orientation, joint.child, joint.at[1])
         made.force[k], made.torque[k] = wrench[:3], wrench[3:] - np.cross(arm, wrench[:3])
     return made
 
@@ -85,7 +85,7 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
     moving = with_ground(motion)
     for k, joint in enumerate(linkage.joints):
         u, d, speed, bent = _moving_gap(linkage, joint, state, moving)
-        w = starts.turn_images(joint, images[k], state.orientation)
+        w = constraints.turn_images(joint, images[k], state.orientation)
         o_i, o_j = moving[joint.parent, 1], moving[joint.child, 1]
         for kind, first, second in joint.rows:
             if kind == POINT:
@@ -108,10 +108,10 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
 
 def _moving_gap(linkage: Linkage, joint: Joint, state: State, moving: Array) -> tuple[Array, Array, Array, Array]:
     """The directions of a joint in the parent (rows) and the gap between its points; its rate, and the rate of that if nothing accelerates."""
-    u, d = starts.plane(linkage, joint, state.position, state.orientation)
+    u, d = constraints.plane(linkage, joint, state.position, state.orientation)
     (v_i, o_i), (v_j, o_j) = moving[joint.parent], moving[joint.child]
-    arm_i = starts.turn_vectors(state.orientation, joint.parent, joint.at[0])
-    arm_j = starts.turn_vectors(state.orientation, joint.child, joint.at[1])
+    arm_i = constraints.turn_vectors(state.orientation, joint.parent, joint.at[0])
+    arm_j = constraints.turn_vectors(state.orientation, joint.child, joint.at[1])
     speed = v_j + np.cross(o_j, arm_j) - v_i - np.cross(o_i, arm_i)
     bent = np.cross(o_j, np.cross(o_j, arm_j)) - np.cross(o_i, np.cross(o_i, arm_i))
     return u, d, speed, bent
@@ -169,7 +169,8 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
     for force in linkage.forces:
         if isinstance(force, BetweenPoints):
             ends = [
-                starts.turn_vectors(state.orientation, b, x) for b, x in zip((force.i, force.j), force.at, strict=True)
+                constraints.turn_vectors(state.orientation, b, x)
+                for b, x in zip((force.i, force.j), force.at, strict=True)
             ]
             places = [np.zeros(3) if b == GROUND else state.position[b] for b in (force.i, force.j)]
             d = places[1] + ends[1] - places[0] - ends[0]
@@ -190,7 +191,7 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
             value = load_at(force, state.time)
             made[force.body, 0] += value[:3]
             made[force.body, 1] += value[3:] + np.cross(
-                starts.turn_vectors(state.orientation, force.body, force.at), value[:3]
+                constraints.turn_vectors(state.orientation, force.body, force.at), value[:3]
             )
     for j, wrench in enumerate(linkage.acting.wrenches(state)):
         made[j] += wrench

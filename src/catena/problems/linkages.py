@@ -12,7 +12,7 @@ from ..geometry import rotations
 from ..running.plan import Problem
 from ..systems.base import State
 from ..systems.body import Body
-from ..systems.linkage import start as linkage_start
+from ..systems.linkage import constraints
 from ..systems.linkage.joint_forces import Spring
 from ..systems.linkage.joints import GROUND, Joint, Revolute, Spherical
 from ..systems.linkage.linkage import Linkage
@@ -233,13 +233,13 @@ def _along_the_free_direction(system: Linkage, position: Vector, body: int, *, r
     The angular velocity of `body` has the length `rate` and a positive largest component.
     """
     rest = system.start(position)
-    images = linkage_start.images_of(system, rest.orientation)
-    rows = linkage_start.gradients(system, rest.position, rest.orientation, images=images)
+    images = constraints.images_of(system, rest.orientation)
+    rows = constraints.gradients(system, rest.position, rest.orientation, images=images)
     if all(joint.parent != GROUND for joint in system.joints):
         together = np.zeros((system.count, 2, 3, 6))  # the motions of the whole as one body
         together[:, 0, :, :3] = together[:, 1, :, 3:] = np.eye(3)
         together[:, 0, :, 3:] = np.cross(np.eye(3), position[:, None]).transpose(0, 2, 1)
-        rows = np.concatenate([rows, together.reshape(-1, 6).T @ linkage_start.mass_matrix(system, rest.orientation)])
+        rows = np.concatenate([rows, together.reshape(-1, 6).T @ constraints.mass_matrix(system, rest.orientation)])
     motion = np.linalg.svd(rows)[2][-1].reshape(system.count, 2, 3)
     turning = motion[body, 1]
     motion = rate * motion / (np.linalg.norm(turning) * np.sign(turning[np.argmax(np.abs(turning))]))

@@ -22,7 +22,7 @@ from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import legend_above, line_style
 from ..systems.base import Array, State
 from ..systems.body import Body
-from ..systems.linkage import start as linkage_start
+from ..systems.linkage import constraints
 from ..systems.linkage.joint_forces import Torsion
 from ..systems.linkage.joint_form.layout import layout_of
 from ..systems.linkage.joints import Revolute
@@ -302,7 +302,7 @@ def _freedom(form: str) -> tuple[int, int]:
     """Internal degrees of freedom: by the rows of the hinges, and by twelve distances of six particles."""
     system, center, atoms = ring(form)
     orientation = np.tile((1.0, 0.0, 0.0, 0.0), (6, 1))
-    rows = linkage_start.gradients(system, center, orientation, images=linkage_start.images_of(system, orientation))
+    rows = constraints.gradients(system, center, orientation, images=constraints.images_of(system, orientation))
     return 36 - 6 - int(np.linalg.matrix_rank(rows, tol=1e-9)), 18 - 6 - int(
         np.linalg.matrix_rank(rigidity(atoms), tol=1e-9)
     )

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from ...arrays import Array
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
+from ...systems.linkage.constraints import turn_vectors
 from ...systems.linkage.joint_forces import BetweenPoints, JointForce, Load, OfDistance, OnAngle, Prescribed, Spring
 from ...systems.linkage.joint_form.motion import BALL, Link
 from ...systems.linkage.joint_form.motion import Node as NodeRow
 from ...systems.linkage.joints import GROUND
 from ...systems.linkage.linkage import Linkage
-from ...systems.linkage.start import turn_vectors
 from ...systems.numbers import finite_numbers
 from ...systems.sampled import depends_on_time
 

@@ -23,6 +23,7 @@ from ...kernels import views
 from ...kernels.marks import Kernel, Slot
 from ...kernels.views import OK
 from ...systems.base import Array, State
+from ...systems.linkage import constraints
 from ...systems.linkage import start as starts
 from ...systems.linkage.joint_forces import Damper
 from ...systems.linkage.joint_form import charts, statics
@@ -97,7 +98,7 @@ class LinkageProblem:
         self.par = SimpleNamespace(**self._kernels.arrays)
         self.coordinates: tuple[Coordinate, ...] = coordinates_of(self.layout)
         self.begin = self.position(start)
-        self.extent = max(starts.extent(self.linkage, start.position), reach_of_forces(self.linkage))
+        self.extent = max(constraints.extent(self.linkage, start.position), reach_of_forces(self.linkage))
         self._torques = torque_weights(self, self.begin)
         if (number := self.without_direction(start)) is not None:
             raise InputError(

@@ -10,13 +10,14 @@ from ...errors import InputError
 from ...kernels.marks import Parameters
 from ..base import Array, State
 from ..paths import path_at
+from .constraints import turn_vectors
 from .declared import require_below
+from .fit import describe
 from .joint_coordinates import label_of
 from .joint_forces import Load, OfDistance, OnAngle, OnJoint, OnParticles, Prescribed
 from .joints import GROUND
 from .layout import Scratch
 from .motor import Limit, Motor
-from .start import describe, turn_vectors
 
 if TYPE_CHECKING:
     from .linkage import Linkage

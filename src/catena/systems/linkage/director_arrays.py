@@ -14,10 +14,10 @@ from ..base import Array
 from ..potentials.pair_set import PairSet
 from . import layout as at
 from . import measures, traits
+from .constraints import principal, principal_joint, size_of_inertia
 from .director_form.forces import DAMPER, SITE_PAIR, SPRING
 from .joint_forces import Damper, Load, OfDistance, Spring
 from .joints import DISTANCE, DOT, POINT
-from .start import principal, principal_joint, size_of_inertia
 from .tree import Tree
 
 if TYPE_CHECKING:

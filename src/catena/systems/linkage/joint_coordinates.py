@@ -20,6 +20,7 @@ from ..base import Array, State
 from ..many_bodies import start_array
 from ..numbers import finite_numbers
 from ..orientations import orientations
+from . import constraints, fit
 from . import start as starts
 from .joint_forces import OnJoint
 from .joints import GROUND, SLIDE, TURN, Joint, Spherical, Universal
@@ -35,13 +36,13 @@ ROUNDING = 16 * np.finfo(float).eps  # of a sum of four vectors, to the largest 
 
 def joint_angles(linkage: Linkage, state: State) -> Array:
     """(joints,): the angle of each joint that has one, the displacement of sliders; nan for the others."""
-    images = starts.images_of(linkage, state.orientation)
+    images = constraints.images_of(linkage, state.orientation)
     made = np.full(len(linkage.joints), np.nan)
     for k, joint in enumerate(linkage.joints):
         if joint.has_angle:
-            made[k] = starts.angle_of(joint, images[k], state.orientation)
+            made[k] = constraints.angle_of(joint, images[k], state.orientation)
         elif joint.has_coordinate:
-            u, d = starts.plane(linkage, joint, state.position, state.orientation)
+            u, d = constraints.plane(linkage, joint, state.position, state.orientation)
             made[k] = u[0] @ d
     return made
 
@@ -61,24 +62,24 @@ def coordinate_row(linkage: Linkage, state: State, number: int) -> Array:
 def coordinate_ends(linkage: Linkage, state: State, number: int) -> Array:
     """(2, 2, 3): the same by the motions of its parent and of its child alone."""
     ends, joint = np.zeros((2, 2, 3)), linkage.joints[number]
-    u, d = starts.plane(linkage, joint, state.position, state.orientation)
+    u, d = constraints.plane(linkage, joint, state.position, state.orientation)
     if joint.has_angle:
         ends[1, 1] += u[0]
         ends[0, 1] -= u[0]
         return ends
-    ends[1] += u[0], np.cross(starts.turn_vectors(state.orientation, joint.child, joint.at[1]), u[0])
-    arm = starts.turn_vectors(state.orientation, joint.parent, joint.at[0])
+    ends[1] += u[0], np.cross(constraints.turn_vectors(state.orientation, joint.child, joint.at[1]), u[0])
+    arm = constraints.turn_vectors(state.orientation, joint.parent, joint.at[0])
     ends[0] -= u[0], np.cross(arm + d, u[0])
     return ends
 
 
 def joint_speeds(linkage: Linkage, state: State) -> Array:
     """(joints,): rate of the angle of each joint, or of the displacement of a slider; nan for the others."""
-    moving = with_ground(starts.velocities(linkage, state))
+    moving = with_ground(constraints.velocities(linkage, state))
     made = np.full(len(linkage.joints), np.nan)
     for k, joint in enumerate(linkage.joints):
         if joint.has_angle:
-            axis = starts.turn_vectors(state.orientation, joint.parent, joint.triad[0])
+            axis = constraints.turn_vectors(state.orientation, joint.parent, joint.triad[0])
             made[k] = axis @ (moving[joint.child, 1] - moving[joint.parent, 1])
         elif joint.has_coordinate:
             made[k] = np.vdot(coordinate_row(linkage, state, k), moving)
@@ -118,7 +119,7 @@ def start_from_joints(
     q = orientations(given.orientation, n).copy()
     named = {name: getattr(given, name) for name in ("position", "velocity", "angular_velocity")}
     r, v, w = (np.zeros((n, 3)) if one is None else start_array(one, (n, 3), name) for name, one in named.items())
-    images = starts.images_of(linkage, q)
+    images = constraints.images_of(linkage, q)
     w = rotations.rotate(q, w)  # in space from here on
     slides: dict[int, starts.Motion] = {}
     for j in linkage.tree.order:
@@ -130,7 +131,7 @@ def start_from_joints(
         relative = rotations.multiply(turn, images[number])
         on_ground = joint.parent == GROUND
         q[j] = relative if on_ground else rotations.multiply(q[joint.parent], relative)
-        w[j] = (0.0 if on_ground else w[joint.parent]) + starts.turn_vectors(q, joint.parent, turning)
+        w[j] = (0.0 if on_ground else w[joint.parent]) + constraints.turn_vectors(q, joint.parent, turning)
     r, v = starts.carry(linkage, q, w, (r, v), slides)
     w = rotations.rotate(rotations.conjugate(q), w)
     state = _make(linkage, starts.Given(r, q, v, w, time=given.time, project=given.project))
@@ -141,7 +142,7 @@ def start_from_joints(
 
 def move_joint(joint: Joint, values: Array | None, rates: Array | None) -> tuple[Array, Array, starts.Motion]:
     """What a joint does from where it stands at zero, in the axes of the parent: turn (quaternion), its rate, slide with its rate."""
-    turn, turning, slide, opening = starts.IDENTITY, np.zeros(3), np.zeros(3), np.zeros(3)
+    turn, turning, slide, opening = constraints.IDENTITY, np.zeros(3), np.zeros(3), np.zeros(3)
     elements = joint.elements or ()
     nothing = np.zeros(len(elements))
     values, rates = nothing if values is None else values, nothing if rates is None else rates
@@ -162,7 +163,7 @@ def measure_coordinates(joint: Joint, state: State, image: Array) -> Array:
     u, d = _directions_and_gap(joint, state)
     return np.array(
         [
-            u[k] @ d if kind == SLIDE else starts.angle_of(joint, image, state.orientation)
+            u[k] @ d if kind == SLIDE else constraints.angle_of(joint, image, state.orientation)
             for kind, k in joint.elements or ()
         ]
     )
@@ -170,7 +171,7 @@ def measure_coordinates(joint: Joint, state: State, image: Array) -> Array:
 
 def _cardan_angles(joint: Universal, state: State, image: Array) -> Array:
     """Turn about the axis, then about the second direction that this turn has carried."""
-    parent = starts.IDENTITY if joint.parent == GROUND else state.orientation[joint.parent]
+    parent = constraints.IDENTITY if joint.parent == GROUND else state.orientation[joint.parent]
     seen = rotations.multiply(rotations.conjugate(parent), state.orientation[joint.child])
     turn = rotations.multiply(seen, rotations.conjugate(image))
     axis, second, third = joint.triad
@@ -299,8 +300,8 @@ def _check_loops(linkage: Linkage, state: State, values: Mapping[int, Array]) ->
         if number in values and joint.has_coordinate:
             off = float(values[number][-1] - found[number])
             off = float(np.arctan2(np.sin(off), np.cos(off))) if joint.has_angle else off
-            size = 1.0 if joint.has_angle else starts.extent(linkage, state.position)
-            if abs(off) > starts.MEETING * (size + abs(found[number])):
+            size = 1.0 if joint.has_angle else constraints.extent(linkage, state.position)
+            if abs(off) > fit.MEETING * (size + abs(found[number])):
                 raise InputError(
                     f"{label_of(linkage, number)} closes a loop: where the others stand it is at {found[number]:g}, not at {values[number][-1]:g}",
                     where="start.angles", do="leave it out, or correct the others",

@@ -30,6 +30,7 @@ from ..phase_space import PhaseSpace
 from ..sampled import GivenInTime, Sampled, components, describe_in_time
 from ..scene import Scene
 from ..states import as_start, as_state, naming_arguments
+from . import constraints, fit
 from . import start as starts
 from .checking import blame, check_forces, check_names, find_passed_stop, find_undefined_force
 from .declared import check_list
@@ -296,11 +297,11 @@ class Linkage(System):
         return state
 
     def check_start(self, state: State) -> None:
-        starts.Fit(self, state).require(state)
+        fit.Fit(self, state).require(state)
         if self.forces and any(map(is_thin, self.bodies)):
             from ...analysis.linkage_reactions import applied_forces
 
-            motion = starts.velocities(self, state)
+            motion = constraints.velocities(self, state)
             require_resisted(self, state, applied_forces(self, state, motion, self.angles(state)))
 
     # what systems are asked, answered by the modules of this folder
@@ -311,11 +312,11 @@ class Linkage(System):
     passed_stop = find_passed_stop
 
     def phase_space(self, start: State) -> PhaseSpace:
-        shifts = starts.shifts_of(self, start.position, start.orientation)
+        shifts = constraints.shifts_of(self, start.position, start.orientation)
         everything = [True] * self.count
         return PhaseSpace(
             pairs_of(self.bodies, everything, everything),
-            partial(starts.project, self, shifts=shifts) if self.joints else None,
+            partial(fit.project, self, shifts=shifts) if self.joints else None,
         )
 
     @property
@@ -339,7 +340,7 @@ class Linkage(System):
         drawn = super().maxwell(state, temperature, seed=seed, member=member)
         rates = self.signals.at(drawn.time)[list(self.signals.driven.values()), Signal.SLOPE]
         # noise of the masses becomes noise of the joints
-        return starts.Fit(self, drawn).moving(drawn, starts.Drives(drive_rows(self, drawn), rates))
+        return fit.Fit(self, drawn).moving(drawn, fit.Drives(drive_rows(self, drawn), rates))
 
     maxwell.__doc__ = System.maxwell.__doc__
 

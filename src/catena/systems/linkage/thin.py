@@ -24,7 +24,7 @@ from ...geometry import rotations
 from ..base import Array, State
 from ..body import Body, point_with_axes
 from ..numbers import Vector
-from . import start as starts
+from . import constraints
 from .held import RANK
 from .joints import AXIS, DOT, PLANE, SCREW, Joint
 
@@ -79,7 +79,7 @@ class ThinBodies:
         made = np.array([body.moments for body in linkage.bodies], dtype=float)
         for j, body in enumerate(linkage.bodies):
             made[j, self.guided[j]] = THIN
-            made[j, self.idle[j]] = starts.size_of_inertia(linkage, j) if is_thin(body) else 0.0
+            made[j, self.idle[j]] = constraints.size_of_inertia(linkage, j) if is_thin(body) else 0.0
         return made
 
 
@@ -134,10 +134,10 @@ def _across(vector: Vector | Array) -> list[Array]:
 
 def require_resisted(linkage: Linkage, state: State, applied: Array) -> None:
     """CapabilityError where `applied` forces (n, 2, 3) turn a line about itself, or a point, and no joint holds against it."""
-    rows, lines = starts.rows_in_units(linkage, state), starts.thin_axes(linkage, state.orientation)
+    rows, lines = constraints.rows_in_units(linkage, state), constraints.thin_axes(linkage, state.orientation)
     torques = lines @ applied.ravel()
     if len(rows):
-        spins = starts.seen_spins(rows, lines)[2]
+        spins = constraints.seen_spins(rows, lines)[2]
         torques = torques - spins.T @ (spins @ torques)
     arms = [np.abs(np.array(getattr(part, "at", 0.0))).max() for part in (*linkage.joints, *linkage.forces)]
     reach = max(*arms, *(math.sqrt(body.moments.max() / body.mass) for body in linkage.bodies))
@@ -151,19 +151,19 @@ def require_resisted(linkage: Linkage, state: State, applied: Array) -> None:
 
 def spins_of_joints(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
     """(n, 3) rates of the spins that joints tell, in principal axes, 0 elsewhere; CapabilityError where they do not tell them here."""
-    rows, lines = starts.rows_in_units(linkage, state), starts.thin_axes(linkage, state.orientation)
+    rows, lines = constraints.rows_in_units(linkage, state), constraints.thin_axes(linkage, state.orientation)
     bodies, axes = np.nonzero(thin.none)  # in the order of `thin_axes`
     asked = thin.guided[bodies, axes]
     _, sizes, spins = np.linalg.svd(rows @ lines[asked].T)
     quiet = np.ones(len(spins), dtype=bool)
-    quiet[: len(sizes)] = sizes <= RANK * starts.largest_of_turns(rows)
+    quiet[: len(sizes)] = sizes <= RANK * constraints.largest_of_turns(rows)
     if quiet.any():
         number = int(bodies[asked][np.argmax(np.abs(spins[quiet][0]))])
         raise CapabilityError(
             f"nothing resists the turn of body {number} about its joint: it is a line or a point there", where=f"Linkage.bodies[{number}]",
             do="turn the axis away from the line, or give the body some thickness",
         )  # fmt: skip
-    spinning = starts.velocities(linkage, state).reshape(-1, 2, 3)[:, 1]
+    spinning = constraints.velocities(linkage, state).reshape(-1, 2, 3)[:, 1]
     made = np.zeros((linkage.count, 3))
     for j, body in enumerate(linkage.bodies):
         own = rotations.apply(

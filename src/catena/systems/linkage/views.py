@@ -21,9 +21,8 @@ from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..chain.motion import publish_split
 from ..potentials.pair_set import PairSet
+from . import constraints, measures, rank, traits
 from . import layout as at
-from . import measures, rank, traits
-from . import start as starts
 from .director_arrays import Arrays, director_arrays, table_places
 from .director_form import bath, blocks, clock, directors, forces, motors, particles, rattle, recursion, solver, steps
 from .director_form.recursion_tables import acts_on_bodies, hinge_torque, particles_push, torsion_torque
@@ -275,14 +274,14 @@ def _pack(linkage: Linkage, thin: ThinBodies | None, state: State) -> Array:
     """z of a state, or of states with leading axes where no joint is a screw."""
     frames = np.array([body.frame for body in linkage.bodies])
     many = state.position.shape[:-2]
-    images = starts.images_of(linkage, state.orientation)
+    images = constraints.images_of(linkage, state.orientation)
     angles = np.zeros((*many, len(linkage.joints)))
     for k, joint in enumerate(linkage.joints):
         if joint.has_angle:
-            angles[..., k] = starts.angles_of(joint, images[..., k, :], state.orientation)
+            angles[..., k] = constraints.angles_of(joint, images[..., k, :], state.orientation)
     shifts = np.zeros(angles.shape)
     if traits.has_screws(linkage):
-        shifts[:] = starts.shifts_of(linkage, state.position, state.orientation)
+        shifts[:] = constraints.shifts_of(linkage, state.position, state.orientation)
     q = rotations.multiply(state.orientation, frames)
     y = rotations.rotate(rotations.conjugate(frames), state.angular_momentum)
     if thin is not None:

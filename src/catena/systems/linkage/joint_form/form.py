@@ -17,8 +17,8 @@ from ....kernels.views import Flag, View
 from ...base import Array, State
 from ...chain.motion import publish_split
 from ...particles.slopes import keep_pushes
+from .. import constraints, fit
 from .. import measures as linkage_measures
-from .. import start as starts
 from ..director_arrays import director_arrays
 from ..director_form.clock import time_place
 from ..director_form.rows import has_drives
@@ -212,14 +212,14 @@ def follow_drives(linkage: Linkage, state: State) -> State:
                 f"the path of joint {number} is not defined at t = {state.time:g}", where=f"start, joint {number}",
                 do="give a function that has a value and two derivatives along the run",
             )  # fmt: skip
-        if joint.image is None and joint.has_angle and abs(path[place, Signal.VALUE]) > starts.MEETING:
+        if joint.image is None and joint.has_angle and abs(path[place, Signal.VALUE]) > fit.MEETING:
             raise InputError(
                 f"joint {number} counts its angle from the start, but its path has {path[place, Signal.VALUE]:g} there",
                 where=f"start, joint {number}", do="give the joint an image, from which angles count, or let the path begin at 0",
             )  # fmt: skip
     followed = unpack_state(linkage, pack_state(linkage, state, follow=True), state.time)
     if linkage.tree.loops:
-        starts.require_closed(linkage, followed)
+        fit.require_closed(linkage, followed)
     return followed
 
 
@@ -227,9 +227,9 @@ def pack_state(linkage: Linkage, state: State, *, follow: bool = False) -> Array
     """z of a state; with `follow` driven joints need not be where they are told to be."""
     layout = layout_of(linkage)
     z = np.zeros(layout.dimension)
-    motion = with_ground(starts.velocities(linkage, state))
-    images = starts.images_of(linkage, state.orientation)
-    shifts = starts.shifts_of(linkage, state.position, state.orientation)
+    motion = with_ground(constraints.velocities(linkage, state))
+    images = constraints.images_of(linkage, state.orientation)
+    shifts = constraints.shifts_of(linkage, state.position, state.orientation)
     principal_images = linkage.principal_images(images)
     for number, at in layout.images.items():
         z[at : at + 4] = principal_images[number]
@@ -259,7 +259,7 @@ def pack_state(linkage: Linkage, state: State, *, follow: bool = False) -> Array
     if not linkage.tree.loops:
         return z
     for number in layout.angles.keys() & linkage.tree.loops:
-        z[layout.angles[number]] = starts.angle_of(linkage.joints[number], images[number], state.orientation)
+        z[layout.angles[number]] = constraints.angle_of(linkage.joints[number], images[number], state.orientation)
     return close_start(linkage, z, state.time)
 
 
@@ -267,7 +267,7 @@ def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) ->
     """CapabilityError where a joint turns a line about itself, and nothing that it carries resists."""
     if not any(map(is_thin, linkage.bodies)):
         return
-    par, unit = joint_form_par(linkage, time), starts.unit_of_arms(linkage)
+    par, unit = joint_form_par(linkage, time), constraints.unit_of_arms(linkage)
     units = np.array([unit] * 3 + [1.0] * 3)
     place_nodes(z, par)
     kernels.weigh_nodes((0.0, 0.0, 0.0), par)
@@ -290,13 +290,13 @@ def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) ->
 def _require_on_path(linkage: Linkage, number: int, found: tuple[float, float], state: State) -> None:
     """InputError unless a driven joint stands and moves as prescribed."""
     joint, time = linkage.joints[number], state.time
-    size = 1.0 if joint.has_angle else starts.extent(linkage, state.position)
+    size = 1.0 if joint.has_angle else constraints.extent(linkage, state.position)
     value, slope, _ = linkage.signals.at(time)[linkage.signals.driven[number]]
     off = found[0] - value
     if joint.has_angle:
         off = float(np.arctan2(np.sin(off), np.cos(off)))
     fast = found[1] - slope
-    if not (abs(off) <= starts.MEETING * (size + abs(value)) and abs(fast) <= starts.MEETING * (size + abs(slope))):
+    if not (abs(off) <= fit.MEETING * (size + abs(value)) and abs(fast) <= fit.MEETING * (size + abs(slope))):
         raise InputError(
             f"joint {number} is driven: at t = {time:g} it is told to stand at {value:g} and to move at {slope:g}, but "
             f"the start has {found[0]:g} and {found[1]:g}", where=f"start.{'orientation' if joint.has_angle else 'position'}[{joint.child}], or angles",
@@ -312,7 +312,7 @@ def _rates_of(joint: Joint, columns: Array, relative: Array) -> Array:
     turns = np.array([kind == TURN for kind, _ in joint.elements or ()])
     units, lengths = np.ones((6, 1)), np.ones(len(turns))
     if turns.any() and len(turns) > 1:
-        units[:3] = lengths[~turns] = starts.unit_of(np.abs(columns[:3, turns]).max())
+        units[:3] = lengths[~turns] = constraints.unit_of(np.abs(columns[:3, turns]).max())
     return lengths * np.linalg.lstsq(columns * lengths / units, relative / units[:, 0], rcond=None)[0]
 
 

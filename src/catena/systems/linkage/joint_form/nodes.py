@@ -13,8 +13,8 @@ import numpy as np
 
 from ....errors import CapabilityError
 from ...numbers import Vector
+from ..constraints import principal, principal_joint
 from ..joints import AXIS, GROUND, TURN, Distance, Joint, Screw, Spherical
-from ..start import principal, principal_joint
 from ..thin import ON_LINE, is_thin
 from ..tree import FLOATING
 from .motion import BALL, SINGLE, TRANSLATION
