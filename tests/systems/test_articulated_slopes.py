@@ -157,9 +157,8 @@ def swing_without_its_arm(w, alpha, x, dw, dalpha, dx):
     return change, add(cross(dalpha, x), add(cross(dw, speed), cross(w, change)))
 
 
-def joint_with_a_stiff_arm(kind, n, data, base, change, turn_above):
+def joint_with_a_stiff_arm(i, par):
     """`change_joint` that forgets that what the joint carries is handed on by another arm."""
-    return 0.0, 0.0, 0.0
 
 
 def untouched_load(z, par):
