@@ -152,11 +152,12 @@ def inverse_roots(linkage: Linkage, orientation: Array) -> tuple[Array, Array]:
     farthest of its joints.
     """
     made, inertial = np.zeros((linkage.count, 6, 6)), np.ones((linkage.count, 6))
+    sizes = np.ones(0) if all(body.moments.all() for body in linkage.bodies) else sizes_of_inertia(linkage)
     for j, body in enumerate(linkage.bodies):
         roots = np.sqrt(body.inverse_moments)
         inertial[j, 3:] = roots != 0.0
         if not roots.all():
-            roots[roots == 0.0] = 1.0 / np.sqrt(size_of_inertia(linkage, j))
+            roots[roots == 0.0] = 1.0 / np.sqrt(sizes[j])
         made[j, :3, :3] = np.eye(3) / np.sqrt(body.mass)
         made[j, 3:, 3:] = rotations.to_matrix(orientation[j]) @ body.frame_matrix * roots
     return made, inertial
@@ -170,15 +171,16 @@ def on_diagonal(blocks: Array) -> Array:
     return made.reshape(6 * n, 6 * n)
 
 
-def size_of_inertia(linkage: Linkage, number: int) -> float:
-    """The largest moment of a body; of a point, its mass at the farthest of its joints."""
-    arms = [
-        np.linalg.norm(joint.at[joint.child == number])
-        for joint in linkage.joints
-        if number in (joint.parent, joint.child)
-    ]
-    body, reach = linkage.bodies[number], float(max(arms, default=0.0)) or unit_of_arms(linkage)
-    return float(body.moments.max()) or body.mass * reach**2
+def sizes_of_inertia(linkage: Linkage) -> Array:
+    """(n,): the largest moment of each body; of a point, its mass at the farthest of its joints."""
+    reach = np.zeros(linkage.count)
+    for joint in linkage.joints:
+        for body, point in zip((joint.parent, joint.child), joint.at, strict=True):
+            if body != GROUND:
+                reach[body] = max(reach[body], np.linalg.norm(point))
+    reach[reach == 0.0] = unit_of_arms(linkage)
+    largest, mass = np.array([(body.moments.max(), body.mass) for body in linkage.bodies]).T
+    return np.where(largest > 0.0, largest, mass * reach**2)
 
 
 def velocities(linkage: Linkage, state: State) -> Array:

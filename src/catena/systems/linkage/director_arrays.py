@@ -14,7 +14,7 @@ from ..base import Array
 from ..potentials.pair_set import PairSet
 from . import layout as at
 from . import measures, traits
-from .constraints import principal, principal_joint, size_of_inertia
+from .constraints import principal, principal_joint, sizes_of_inertia
 from .director_form.forces import DAMPER, SITE_PAIR, SPRING
 from .joint_forces import Damper, Load, OfDistance, Spring
 from .joints import DISTANCE, DOT, POINT
@@ -98,9 +98,8 @@ def _joint_arrays(linkage: Linkage) -> tuple[NDArray[np.int64], Arrays]:
 def _resisting(linkage: Linkage) -> Array:
     """(n, 3) moments, and what stands for those that a line or a point does not have where rows are compared."""
     made = np.array([body.moments for body in linkage.bodies], dtype=float)
-    for j in np.flatnonzero((made == 0.0).any(axis=1)):
-        made[j, made[j] == 0.0] = size_of_inertia(linkage, int(j))
-    return made
+    none = made == 0.0
+    return np.where(none, sizes_of_inertia(linkage)[:, None], made) if none.any() else made
 
 
 def _arm(linkage: Linkage) -> float:

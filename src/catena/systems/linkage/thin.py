@@ -77,10 +77,9 @@ class ThinBodies:
     def moments(self, linkage: Linkage) -> Array:
         """(n, 3) those of the equations of a step in director form."""
         made = np.array([body.moments for body in linkage.bodies], dtype=float)
-        for j, body in enumerate(linkage.bodies):
-            made[j, self.guided[j]] = THIN
-            made[j, self.idle[j]] = constraints.size_of_inertia(linkage, j) if is_thin(body) else 0.0
-        return made
+        thin = np.array([is_thin(body) for body in linkage.bodies])
+        stand_in = np.where(thin, constraints.sizes_of_inertia(linkage), 0.0)[:, None]
+        return np.where(self.guided, THIN, np.where(self.idle, stand_in, made))
 
 
 def thin_bodies(linkage: Linkage) -> ThinBodies | None:
