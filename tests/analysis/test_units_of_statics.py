@@ -209,7 +209,7 @@ def test_long_chains_waves_rods_and_paths_are_the_same_in_any_units(scale):
     assert rod.kind == limit.kind
     assert rod.stretch_twist[0, 0] * length / energy == pytest.approx(limit.stretch_twist[0, 0], rel=1e-12)
     assert rod.bending_stiffness / (energy * length) == pytest.approx(limit.bending_stiffness, rel=1e-12)
-    assert rod.modes(45, count=2) * unit == pytest.approx(limit.modes(45, count=2), rel=1e-5)
+    assert rod.modes(45, count=2) * unit == pytest.approx(limit.modes(45, count=2), rel=1e-11)
     assert rod.compare((9,)).error == pytest.approx(limit.compare((9,)).error, rel=1e-4)
     paths = [
         one.equilibrium_path((0, 0, -size[2] / size[1]), to=40.0) for one, size in ((chain, scale), (plain, REDUCED))

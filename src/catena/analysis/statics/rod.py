@@ -28,6 +28,7 @@ from ...errors import InputError
 from ...geometry.rotations import hat
 from ...systems.base import Array, State
 from ...systems.chain.chain import Chain
+from ...systems.numbers import whole_number
 from .dispersion import Cell, uniform_cell
 from .equilibrium import Equilibrium
 from .newton import positive
@@ -138,6 +139,8 @@ class RodLimit:
         for name, end in (("left", left), ("right", right)):
             if end not in ("clamped", "free"):
                 raise InputError(f"{name} = {end!r}", where=f"RodLimit.modes.{name}", do='choose "clamped" or "free"')
+        n = whole_number(n, "RodLimit.modes.n", "give a number of bodies from 2 on", least=2)
+        count = whole_number(count, "RodLimit.modes.count", "give a number from 1 on", least=1)
         begin = 0.0 if left == "clamped" else -0.5
         finish = n - 1.0 if right == "clamped" else n - 0.5
         return rod_frequencies(self, begin, finish, (left == "clamped", right == "clamped"), count)

@@ -1,7 +1,14 @@
-"""Frequencies of the rod of `chain.rod_limit()`: Galerkin's method with polynomials of degree 5, one element for each link.
+"""Frequencies of the rod of `chain.rod_limit()`, from how it gives way: G = K^-1, whose largest eigenvalues are the lowest omega^-2.
 
-The unknown fields have components in axes that do not turn along the rod: rigid motions are then linear in s, and exact. Polynomials
-in axes that turn along lock: at 129 bodies the first frequency would be eleven times too high.
+The lowest omega^2 falls with the fourth power of the length, the elements of K do not: assembled, K leaves three digits of the lowest frequency
+of 400 links. Here nothing is assembled, as in `compliance`: wrenches are integrals of forces from the free end, strains those of F(s), and
+displacements integrals of strains from the clamped one,
+
+    N = int_s f,    L = int_s (m + h e1 x N),    eta = F (N, L),    theta = int^s kappa,    u = int^s (gamma - h e1 x theta),
+
+at Gauss points of every link, where both ways are exactly adjoint: this is Galerkin's method with a polynomial of degree 9 for the strains of
+each link. Components are in axes that do not turn along the rod. Of two clamped ends, the right one exerts a wrench besides; where both
+are free, the forces are those of a motion without momentum.
 """
 
 from __future__ import annotations
@@ -16,80 +23,120 @@ from ...geometry.rotations import hat
 from .units import power_of_two, scale_matrices
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
     from .rod import RodLimit
 
-DEGREE = 5
-GAUSS_POINTS = DEGREE + 6
+GAUSS_POINTS = 10
 FEW = 1200  # unknowns up to which all eigenvalues are computed
+CONVERGED = 1e-12  # the next step of the method gains more than a digit
+ROUNDING = 2e-15  # in parts of the largest eigenvalue
 
 
 def rod_frequencies(rod: RodLimit, begin: float, end: float, clamped: tuple[bool, bool], count: int) -> Array:
     """The lowest frequencies of the piece of rod from s = begin to end, rigid motions apart."""
-    stiffness, mass = _matrices(rod, begin, end)
-    size = stiffness.shape[0]
-    kept = slice(6 if clamped[0] else 0, size - 6 if clamped[1] else size)
-    stiffness, mass = stiffness[kept, kept].tocsc(), mass[kept, kept].tocsc()
-    rigid = 0 if any(clamped) else 6
-    values = _lowest(stiffness, mass, count + rigid, free=rigid > 0)
-    return np.sqrt(np.abs(values[rigid:]))
+    piece = RodPiece(rod, begin, end, clamped)
+    return 1.0 / np.sqrt(_largest(piece, min(count, piece.size - (0 if any(clamped) else 6))))
 
 
-def _lowest(stiffness: csr_array, mass: csr_array, count: int, *, free: bool) -> Array:
-    from scipy.linalg import eigh
-    from scipy.sparse.linalg import eigsh
+class RodPiece:
+    """How a piece of rod gives way. Forces, strains and displacements are (elements, points, 6, m), m of them at a time.
 
-    if stiffness.shape[0] <= FEW:
-        return eigh(stiffness.toarray(), mass.toarray(), eigvals_only=True)[:count]
-    # a free rod has K singular: a small shift below zero leaves the rigid motions apart from the others
-    shift = -1e-10 * float(abs(stiffness).max() / abs(mass).max()) if free else 0.0
-    unit = power_of_two(
-        float(abs(stiffness).max() / abs(mass).max())
-    )  # ARPACK takes what is below some 1e-11 for nothing
-    some = np.cos(np.arange(stiffness.shape[0]) ** 2.0)
-    return unit * np.sort(
-        eigsh(
-            stiffness / unit, count, mass, sigma=shift / unit, which="LM", v0=some, return_eigenvectors=False, tol=1e-13
-        )
-    )
+    Attributes
+    ----------
+    size : of coordinates H^T x, M = H H^T, of displacements
+    between_ends : (6, 6) how the ends move against each other under wrenches on them, both about the middle
+    unit : length in which all this is
+    """
+
+    def __init__(self, rod: RodLimit, begin: float, end: float, clamped: tuple[bool, bool]) -> None:
+        elements = int(np.ceil(end - begin))
+        size = (end - begin) / elements
+        points, weights = legendre.leggauss(GAUSS_POINTS)
+        self._inside, self._weights = 0.5 * size * _integrals(points), 0.5 * size * weights[:, None, None]
+        s = begin + size * (np.arange(elements)[:, None] + 0.5 * (points + 1.0))
+        self.unit = length = power_of_two(rod.rise)
+        self._along = hat(np.array([rod.rise / length, 0.0, 0.0]))
+        self._compliance = scale_matrices(rod.compliance_at(s), 1.0 / length)
+        self._root = np.linalg.cholesky(scale_matrices(rod.inertia_at(s), length)) * np.sqrt(self._weights)
+        self.shape, self.size = (*s.shape, 6, -1), 6 * s.size
+        self._mirrored = clamped == (False, True)
+        rigid = np.tile(np.eye(6), (*s.shape, 1, 1))
+        rigid[:, :, :3, 3:] = -(s - 0.5 * (begin + end))[:, :, None, None] * self._along
+        # the wrench of a rod with loads at its ends only has the form of a rigid motion, with force for turn and moment for shift
+        self._borne = np.roll(rigid, 3, axis=(2, 3))
+        self.between_ends, self._closed = self._work(self._borne, self._compliance @ self._borne), all(clamped)
+        self._rigid = np.linalg.qr(self._coordinates(rigid))[0][:, : 0 if any(clamped) else 6]
+
+    def apply(self, y: Array) -> Array:
+        """H^T G H y with M = H H^T, on vectors (size, m)."""
+        y = self._without_rigid(y)
+        force = self._root @ y.reshape(self.shape) / self._weights
+        return self._without_rigid(self._coordinates(self._displacement(self._strain(force))))
+
+    def _strain(self, force: Array) -> Array:
+        n = self._beyond(force[:, :, :3])
+        wrench = np.concatenate([n, self._beyond(force[:, :, 3:] + self._along @ n)], axis=2)
+        for _ in range(2 if self._closed else 0):  # again for the rounding of the first time
+            parted = self._work(self._borne, self._compliance @ wrench)
+            wrench = wrench - self._borne @ np.linalg.solve(self.between_ends, parted)
+        return np.asarray(self._compliance @ wrench, dtype=float)
+
+    def _displacement(self, strain: Array) -> Array:
+        turn = self._before(strain[:, :, 3:])
+        return np.concatenate([self._before(strain[:, :, :3] - self._along @ turn), turn], axis=2)
+
+    def _before(self, field: Array) -> Array:
+        """Its integral from the clamped end."""
+        found, whole = self._integral(field)
+        return found - whole if self._mirrored else found
+
+    def _beyond(self, field: Array) -> Array:
+        """Its integral to the other end: the adjoint."""
+        found, whole = self._integral(field)
+        return -found if self._mirrored else whole - found
+
+    def _integral(self, field: Array) -> tuple[Array, Array]:
+        """From the left end to each point, and to the right end."""
+        flat = field.reshape(*field.shape[:2], -1)
+        found = self._inside @ flat
+        sums = np.cumsum((self._weights[:, 0] * flat).sum(axis=1), axis=0)
+        found[1:] += sums[:-1, None]
+        return found.reshape(field.shape), sums[-1].reshape(field.shape[2:])
+
+    def _work(self, wrench: Array, strain: Array) -> Array:
+        return np.tensordot(self._weights * wrench, strain, axes=([0, 1, 2], [0, 1, 2]))
+
+    def _coordinates(self, displacement: Array) -> Array:
+        """H^T x."""
+        return np.asarray(self._root.swapaxes(-1, -2) @ displacement).reshape(self.size, -1)
+
+    def _without_rigid(self, y: Array) -> Array:
+        return y - self._rigid @ (self._rigid.T @ y)
 
 
-def _matrices(rod: RodLimit, begin: float, end: float) -> tuple[csr_array, csr_array]:
-    """K and M of a free piece of rod, sparse; six unknowns at each node."""
-    from scipy.sparse import coo_array
-
-    elements = int(np.ceil(end - begin))
-    size = (end - begin) / elements
-    points, weights = legendre.leggauss(GAUSS_POINTS)
-    values, slopes = _shapes(points)
-    slopes *= 2.0 / size
-    shift, length = np.zeros((6, 6)), power_of_two(rod.rise)
-    shift[:3, 3:] = hat(np.array([rod.rise / length, 0.0, 0.0]))
-    strain = np.einsum("pi,ab->paib", slopes, np.eye(6)) + np.einsum("pi,ab->paib", values, shift)
-    field = np.einsum("pi,ab->paib", values, np.eye(6))
-    unknowns = 6 * (DEGREE + 1)
-    strain, field = (part.reshape(GAUSS_POINTS, 6, unknowns) for part in (strain, field))
-    s = begin + size * (np.arange(elements)[:, None] + 0.5 * (points + 1.0))
-    scale = 0.5 * size * weights
-    stiffness = np.linalg.inv(scale_matrices(rod.compliance_at(s), 1.0 / length))
-    inertia = scale_matrices(rod.inertia_at(s), length)
-    local = np.einsum("p,pai,epab,pbj->eij", scale, strain, stiffness, strain, optimize=True)
-    masses = np.einsum("p,pai,epab,pbj->eij", scale, field, inertia, field, optimize=True)
-    place = 6 * DEGREE * np.arange(elements)[:, None] + np.arange(unknowns)
-    rows = np.broadcast_to(place[:, :, None], local.shape).ravel()
-    columns = np.broadcast_to(place[:, None], local.shape).ravel()
-    total = 6 * (elements * DEGREE + 1)
-    whole, mass = (coo_array((part.ravel(), (rows, columns)), (total, total)).tocsr() for part in (local, masses))
-    return whole, mass
+def _largest(piece: RodPiece, count: int) -> Array:
+    """Eigenvalues, the largest first, by Lanczos' method in blocks: one vector finds only one of the two directions in which a rod bends."""
+    if piece.size <= max(FEW, 3 * count):
+        return np.asarray(np.linalg.eigvalsh(piece.apply(np.eye(piece.size)))[::-1][:count], dtype=float)
+    # definite, and along no mode in particular
+    width = 8 + count // 8
+    block: Array = np.cos(np.arange(piece.size * width, dtype=float) ** 2).reshape(piece.size, width)
+    basis: Array = np.empty((piece.size, 0))
+    matrix: Array = np.empty((0, 0))
+    last: Array = np.empty(0)
+    while True:
+        for _ in range(2):
+            block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
+        basis, block = np.hstack([basis, block]), piece.apply(block)
+        matrix = np.pad(matrix, (0, width))
+        matrix[:, -width:] = basis.T @ block
+        values = np.asarray(np.linalg.eigvalsh(matrix, "U")[::-1][:count], dtype=float)
+        if len(last) == count and (np.abs(values - last) <= CONVERGED * values + ROUNDING * values[0]).all():
+            return values
+        last = values
 
 
-def _shapes(points: Array) -> tuple[Array, Array]:
-    """Lagrange polynomials of the Gauss-Lobatto nodes and their slopes, (points, nodes)."""
-    top = np.zeros(DEGREE + 1)
-    top[-1] = 1.0
-    inner = legendre.legroots(legendre.legder(top))
-    nodes = np.concatenate([[-1.0], inner, [1.0]])
-    inverse = np.linalg.inv(legendre.legvander(nodes, DEGREE))
-    slopes = np.stack([legendre.legval(points, legendre.legder(one)) for one in np.eye(DEGREE + 1)], axis=1)
-    return legendre.legvander(points, DEGREE) @ inverse, slopes @ inverse
+def _integrals(points: Array) -> Array:
+    """Of the polynomial with given values at these points of [-1, 1], from -1 to each of them."""
+    degree = len(points) - 1
+    whole = np.stack([legendre.legval(points, legendre.legint(one, lbnd=-1)) for one in np.eye(degree + 1)], axis=1)
+    return np.asarray(whole @ np.linalg.inv(legendre.legvander(points, degree)), dtype=float)
