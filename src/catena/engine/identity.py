@@ -126,7 +126,7 @@ def _is_documentation(node: object) -> bool:
 def _array_digest(array: np.ndarray) -> str:
     array = np.ascontiguousarray(array)
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    return f"{little.dtype.str} {little.shape} {hashlib.sha256(little.tobytes()).hexdigest()}"
+    return f"{little.dtype.str} {little.shape} {hashlib.sha256(little.data).hexdigest()}"
 
 
 def _sha256(text: str) -> str:

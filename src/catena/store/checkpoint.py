@@ -89,7 +89,7 @@ def pack(slot: Slot) -> bytes:
             "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
         }
     )
-    parts = [MAGIC, len(head).to_bytes(LENGTH_BYTES, "little"), head, *(array.tobytes() for array in arrays.values())]
+    parts = [MAGIC, len(head).to_bytes(LENGTH_BYTES, "little"), head, *(array.data for array in arrays.values())]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -194,7 +194,7 @@ def sound_slots(slots: list[Slot], damage: list[str], layout: Layout) -> tuple[l
 
 
 def _portable(name: str, array: np.ndarray) -> np.ndarray:
-    array = np.asarray(array)
+    array = np.asarray(array, order="C")
     if array.dtype.kind not in "biufc":
         raise TypeError(f"checkpoint array {name!r} has type {array.dtype}, not a numeric one")
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
