@@ -25,9 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from chain_lammps import Lammps
 from numpy.typing import NDArray
-from timing import interleaved, ratio
 
 import catena as ct
 from catena import disk_cache
@@ -43,7 +41,9 @@ from catena.methods.rotors.rotations import SymmetricRotation
 from catena.output.files import write_text
 from catena.systems.chain.motion import chain_force
 from catena.systems.chain.tiles.view import tile_width
+from chain_lammps import Lammps
 from engine import table
+from timing import interleaved, ratio
 
 HERE = Path(__file__).parent
 DT = 0.002

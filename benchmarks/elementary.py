@@ -18,12 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 os.environ.setdefault("CATENA_CACHE_DIR", tempfile.mkdtemp(prefix="catena-elementary-"))
 
 import numpy as np
-from timing import interleaved, ratio
 
 import catena as ct
 from catena.engine import cache, collector, headers
@@ -33,6 +32,7 @@ from catena.kernels.elementary import FUNCTIONS
 from catena.kernels.marks import Written
 from catena.output.files import write_text
 from elementary_arguments import TWO, USUAL
+from timing import interleaved, ratio
 
 COUNT = 20_000
 PROGRAMS: dict[str, tuple[Callable[[], Any], Any]] = {

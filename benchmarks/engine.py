@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from timing import interleaved, ratio
 
 import catena as ct
 from catena import disk_cache
@@ -35,6 +34,7 @@ from catena.engine.driver import Driver
 from catena.kernels.marks import Written
 from catena.methods.base import Method
 from catena.output.files import write_text
+from timing import interleaved, ratio
 
 HERE = Path(__file__).parent
 FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from chain import DT, lammps_of, zigzag
-from ensemble_races import TOP, Array, Ensemble, Runner, ensembles, heyoka_batch, mujoco_rollout, ours, scipy_loop
-from timing import Seconds, interleaved
 
 import catena as ct
 from catena.output.files import write_text
+from chain import DT, lammps_of, zigzag
 from engine import table
+from ensemble_races import TOP, Array, Ensemble, Runner, ensembles, heyoka_batch, mujoco_rollout, ours, scipy_loop
+from timing import Seconds, interleaved
 
 RESULTS = Path(__file__).parent / "results"
 LEVEL = 1e-8

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from free_body_races import SYMMETRIC, TOP, mujoco_model, rates
-from free_body_races import Race as TopRace
 from numpy.typing import NDArray
 
 import catena as ct
 from catena.methods.base import Method
 from engine import galactic_equations, galactic_field, kepler_equations, kepler_field
+from free_body_races import SYMMETRIC, TOP, mujoco_model, rates
+from free_body_races import Race as TopRace
 
 Array = NDArray[np.float64]
 Runner = Callable[[int], Array]  # number of members -> final states (members, n)

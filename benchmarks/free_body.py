@@ -19,6 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import catena as ct
+from catena.output import style
+from catena.output.files import replacing, write_text
+from engine import table
 from free_body_races import (
     FREE,
     PEERS,
@@ -39,11 +44,6 @@ from free_body_races import (
 )
 from free_body_steps import against_dmv2, near_c
 from timing import Seconds, sampled, time_at
-
-import catena as ct
-from catena.output import style
-from catena.output.files import replacing, write_text
-from engine import table
 
 RESULTS = Path(__file__).parent / "results"
 Rows = list[dict[str, Any]]

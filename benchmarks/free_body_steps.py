@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from timing import interleaved, ratio
 
 import catena as ct
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
 from catena.methods.rotors.rotor import Rotor
 from engine import FLAGS, same_bits
+from timing import interleaved, ratio
 
 Array = NDArray[np.float64]
 

@@ -32,7 +32,6 @@ if "--simulate" in sys.argv:
     os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # before numba is imported
 
 import numpy as np
-from many_cases import CASES, Case, call, some
 
 import catena as ct
 from catena.engine.build import build
@@ -43,6 +42,7 @@ from catena.engine.parts import PartedDriver
 from catena.output.files import write_text
 from catena.running.ensembles.asking import ask
 from catena.running.ensembles.results import Ensemble
+from many_cases import CASES, Case, call, some
 
 FLOAT64 = 34e12 / 2  # instructions of an H200 a second, by the vendor, who counts a fused one twice
 OPERATIONS = 752  # float64 instructions of a tetrahedron in a Strang step: kick, rotation, particles, 16 pairs with a division each

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import thermal_faults as faults
 from numpy.typing import NDArray
 from scipy import integrate, special
 
 import catena as ct
+import thermal_faults as faults
 from catena.methods.base import Method
 from catena.systems.base import State, System
 from catena.systems.laws import langevin_function

@@ -33,7 +33,6 @@ if "--simulate" in sys.argv:
     os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # before numba is imported
 
 import numpy as np
-from heat_law_cases import CASES, Quantity, Setting
 from numpy.typing import NDArray
 
 import catena as ct
@@ -49,6 +48,7 @@ from catena.running.auditing import BLOCKS, block_edges
 from catena.running.ensembles.asking import ask
 from catena.running.ensembles.reductions import names_in_rows
 from catena.systems.base import System
+from heat_law_cases import CASES, Quantity, Setting
 
 Array = NDArray[np.float64]
 SEED = 2026

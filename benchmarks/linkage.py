@@ -18,6 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import catena as ct
+from catena.methods.base import Method
+from catena.output.files import write_text
+from engine import table
 from free_body import rounded
 from linkage_chains import (
     PEERS,
@@ -32,11 +37,6 @@ from linkage_chains import (
     our_runner,
 )
 from timing import Seconds, sampled, time_at
-
-import catena as ct
-from catena.methods.base import Method
-from catena.output.files import write_text
-from engine import table
 
 RESULTS = Path(__file__).parent / "results"
 Rows = list[dict[str, Any]]

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from timing import interleaved
 
 import catena as ct
 from catena.engine.build import Program, build
@@ -31,6 +30,7 @@ from catena.output.files import write_text
 from catena.running.plan import Problem
 from catena.systems.base import State
 from engine import table
+from timing import interleaved
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from timing import Seconds, interleaved
 
 import catena as ct
 from catena.engine.build import build
@@ -31,6 +30,7 @@ from catena.methods.base import Method
 from catena.output.files import write_text
 from catena.systems.linkage.director_form.particles import find_at
 from engine import table
+from timing import Seconds, interleaved
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from free_body_races import SYMMETRIC, heyoka_entry
-from timing import sampled
 
 import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.output.files import write_text
 from catena.running.plan import make_plan
+from free_body_races import SYMMETRIC, heyoka_entry
+from timing import sampled
 
 RESULT = Path(__file__).parent / "results" / "short_calls.json"
 TOLERANCE = 1e-7  # of heyoka: its error is 6e-9

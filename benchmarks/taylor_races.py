@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from timing import sampled, time_at
 
 import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from engine import galactic_equations, kepler_equations
+from timing import sampled, time_at
 
 Array = NDArray[np.float64]
 OUTPUTS = 100

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import thermal_faults as faults
-from audit_calibration import markdown
 from numpy.typing import NDArray
 
 import catena as ct
+import thermal_faults as faults
+from audit_calibration import markdown
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
 from catena.engine.folding import settle_edges

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +15,10 @@ from catena.analysis.statics.poses import Poses
 from catena.analysis.statics.problem import StaticProblem
 from catena.analysis.statics.stability import lowest_modes
 from catena.geometry import rotations
+from places import read_reference
 from statics import REFERENCE, helix
 
-FREQUENCIES = tomllib.loads((Path(__file__).parents[1] / "reference" / "frequencies.toml").read_text())
+FREQUENCIES = read_reference("frequencies.toml")
 
 
 @pytest.mark.parametrize("name", FREQUENCIES)

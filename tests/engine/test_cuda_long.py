@@ -17,9 +17,8 @@ from catena.errors import CapabilityError, InputError
 from catena.methods.base import Method
 from catena.running import simulation
 from catena.running.plan import Plan, make_plan
+from places import TESTS
 from processes import run_python
-
-TESTS = Path(__file__).parents[1]
 
 COMPARED = """
 import json
@@ -31,7 +30,7 @@ from catena.engine.cuda import long_chain as cuda_long
 from catena.engine.build import build
 from catena.engine.driver import Driver
 
-sys.path.insert(0, sys.argv[1] + "/engine")
+sys.path[:0] = [sys.argv[1] + "/engine", sys.argv[1] + "/support"]
 from test_parts import ring
 
 warnings.simplefilter("ignore", RuntimeWarning)  # a GPU overflows in silence

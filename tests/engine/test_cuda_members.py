@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 import catena
+from places import SUPPORT
 from processes import run_python
-
-TESTS = Path(__file__).parents[1]
 
 MEMBERS = """
 import json
@@ -110,7 +109,7 @@ SHARING = ("chain with multiplier", "Gauss(2)")
 
 def found(pairs: Iterable[tuple[str, str]], *sharing: tuple[str, str]) -> dict[str, Any]:
     lists = (json.dumps(list(each)) for each in (pairs, sharing))
-    return json.loads(run_python(MEMBERS, TESTS, *lists, NUMBA_ENABLE_CUDASIM=1)[0])
+    return json.loads(run_python(MEMBERS, SUPPORT, *lists, NUMBA_ENABLE_CUDASIM=1)[0])
 
 
 @cache

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-import tomllib
 from collections.abc import Callable, Iterator
 from itertools import combinations, permutations, product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,10 +21,11 @@ from catena.geometry import free_rotation
 from catena.geometry.free_motion import free_motion, half_period
 from catena.geometry.free_rotation import HYPERBOLIC, STEADY, TRIGONOMETRIC, UNRESOLVED, Orbit, evaluate, prepare
 from catena.kernels.views import NOT_FINITE
+from places import read_reference
 
 EPS = 2.0**-52
 ALLOWED = 10.0
-REFERENCE = tomllib.loads((Path(__file__).parents[1] / "reference" / "rigid.toml").read_text())
+REFERENCE = read_reference("rigid.toml")
 
 Case = tuple[Vector, Vector, float]  # moments, y at t = 0, t
 

@@ -6,8 +6,6 @@ Errors are in units of eps (1 + (|omega| + sqrt(|g|/A)) |t|), of the quaternion 
 from __future__ import annotations
 
 import math
-import tomllib
-from pathlib import Path
 
 import pytest
 from lagrange_families import CLOSED, INTEGRATED, cases
@@ -19,10 +17,11 @@ from catena.geometry.elliptic import complete
 from catena.geometry.lagrange_motion import evaluate, prepare
 from catena.geometry.lagrange_orbit import FREE, HYPERBOLIC, STEADY, TRIGONOMETRIC, Orbit
 from catena.kernels.views import NOT_FINITE, UNRESOLVED
+from places import read_reference
 
 EPS = 2.0**-52
 ALLOWED = 10.0
-VALUES = tomllib.loads((Path(__file__).parents[1] / "reference" / "lagrange.toml").read_text())
+VALUES = read_reference("lagrange.toml")
 
 
 def prepared(case: Case, axis: int = 2) -> list[float]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -15,11 +13,11 @@ import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.methods.base import Traits
+from places import read_reference
 from uncompiled import simulate
 
-FOLDER = Path(__file__).parent.parent / "reference"
-SCHEMES = tomllib.loads((FOLDER / "linkage.toml").read_text())
-VALUES = tomllib.loads((FOLDER / "joint_form.toml").read_text())
+SCHEMES = read_reference("linkage.toml")
+VALUES = read_reference("joint_form.toml")
 METHODS = {"both": ct.EnergyMomentum(), "position": ct.EnergyMomentum(level="position"), "rattle": ct.Rattle()}
 JOINTS = ("revolute", "spherical")
 # Compiled code takes a quarter of a minute for each kind of joint, 24 unknowns take seconds uncompiled: hinges wait for `make slow`.

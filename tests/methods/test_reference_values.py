@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import numpy as np
 import pytest
 
@@ -11,8 +9,9 @@ import catena as ct
 import harness
 from catena.kernels.views import NOT_CONVERGED
 from harness import problem
+from places import read_reference
 
-TABLES = tomllib.loads((harness.REFERENCE / "classic.toml").read_text())
+TABLES = read_reference("classic.toml")
 
 
 def method_of(text: str):

@@ -26,6 +26,7 @@ from catena.engine.pairing import methods_for
 from catena.methods.base import METHODS, Method, Stepper, all_methods, method_from, register
 from catena.registry import _all_plugins
 from harness import each, problem
+from places import SUPPORT, TESTS
 from processes import run_python
 
 BIBLIOGRAPHY = (Path(inspect.getfile(ct)).parent / "references.bib").read_text()
@@ -313,8 +314,8 @@ def test_a_third_party_method_that_boasts_is_caught(plugin):
 def test_a_suite_that_compiles_too_much_fails(tmp_path, monkeypatch, count, code):
     """The plug-in of this folder, in a session that pretends to have compiled so many combinations."""
     monkeypatch.delenv("CATENA_TEST_CACHE", raising=False)
-    for name in ("conftest.py", "quick_functions.py"):
-        (tmp_path / name).write_text(Path(harness.__file__).with_name(name).read_text())
+    for file in (TESTS / "conftest.py", SUPPORT / "quick_functions.py"):
+        (tmp_path / file.name).write_text(file.read_text())
     (tmp_path / "test_pretence.py").write_text(
         "import os, pathlib\n"
         "def test_pretend():\n"

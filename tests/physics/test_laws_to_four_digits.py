@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from physics.test_canonical_laws import Mean, bending, extrapolated, langevin_function
 from scipy import stats
 
 import catena as ct
 from catena.systems.base import State, System
-from physics.test_canonical_laws import Mean, bending, extrapolated, langevin_function
 
 MEMBERS, EVERY = 32, 2
 CHANCE = float(

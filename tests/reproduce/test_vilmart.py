@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-import tomllib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +17,9 @@ from catena.methods.base import Traits
 from catena.methods.rotors.rotor import Rotor
 from catena.reproduce import axis_orders, vilmart
 from catena.reproduce.body_structure import KEPT, leading_power, measure_structure, step_defects
+from places import read_reference
 
-REFERENCE = tomllib.loads((Path(__file__).parents[1] / "reference" / "tops.toml").read_text())
+REFERENCE = read_reference("tops.toml")
 STRUCTURE = {row["method"]: row for row in REFERENCE["structure"]}
 
 

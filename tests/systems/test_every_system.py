@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import kinds
-import test_registries
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.methods.base import method_from
 from catena.running.plan import Problem
 from catena.systems.base import SYSTEMS, System, system_from
+from wheel import SYSTEM
 
 SHORTER = 0.1  # of the dt of a problem
 
@@ -92,7 +92,7 @@ def test_what_sections_may_be_written_in_can_be_computed(kind: type[System]) -> 
 
 @pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
 def test_an_invariant_that_is_none_is_seen(right: bool, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = test_registries.SYSTEM.replace("@register\n", "")
+    text = SYSTEM.replace("@register\n", "")
     name = f"wheel_that_is_{'right' if right else 'wrong'}"
     (tmp_path / f"{name}.py").write_text(text if right else text.replace("+ z[1] * z[1]", "- z[1] * z[1]"))
     monkeypatch.syspath_prepend(str(tmp_path))

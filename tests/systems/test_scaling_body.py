@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -18,9 +15,10 @@ from catena.methods.base import Method
 from catena.systems.base import system_from
 from catena.systems.linkage.joint_forces import Load
 from catena.systems.scaling.scaling_body import ScalingBody
+from places import read_reference
 
 EPS = np.finfo(float).eps
-DATA = tomllib.loads((Path(__file__).parents[1] / "reference" / "scaling.toml").read_text())
+DATA = read_reference("scaling.toml")
 FREE, IMPACT = DATA["free"], DATA["impact"]
 SOLID = ct.Body(moments=FREE["moments"])
 SKEW = ct.Body.from_inertia(1.5, [[2.0, 0.3, 0.1], [0.3, 3.0, -0.2], [0.1, -0.2, 4.0]])

@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 import catena as ct
 from catena.cli.main import app
 from catena.running.units import POWERS
+from places import ROOT
 
-ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("theory/*.md"), ROOT / "src/catena/reproduce/errata.md"])
 TUTORIAL = sorted((ROOT / "examples" / "tutorial").glob("[0-9]*_*.py"))

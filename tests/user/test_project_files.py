@@ -6,7 +6,6 @@ import re
 import time
 import tomllib
 from collections.abc import Callable
-from pathlib import Path
 
 import hypothesis
 import pytest
@@ -14,8 +13,7 @@ import yaml
 from hypothesis import strategies as st
 
 import catena as ct
-
-ROOT = Path(__file__).parents[2]
+from places import ROOT
 
 
 def test_hooks_run_the_same_commands_as_make_check():

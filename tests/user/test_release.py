@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from places import ROOT
 
 
 def run(*command: str | Path, cwd: Path, path: Path | None = None) -> str:

@@ -4,7 +4,7 @@
 
 Libraries of functions differ from machine to machine in the last digit. These are made of sums, products, quotients, roots and fused
 multiply-adds, which IEEE arithmetic rounds in one way, and of the bits of a double; what is exact anyway is that of Python. None is wrong by
-one unit in the last place (`tests/engine/test_elementary.py` has the figures). In a kernel that says `import math` the
+one unit in the last place (`tests/kernels/test_elementary.py` has the figures). In a kernel that says `import math` the
 engine puts them in place of those of the same name, and so it does in texts that are written.
 
 Methods: the argument is reduced to a short interval with the help of a small table or of a constant in several parts, there a polynomial
