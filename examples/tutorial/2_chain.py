@@ -2,19 +2,19 @@
 A chain
 =======
 
-Bodies made of particles; the particles of neighbours attract and repel each other.
+Bodies made of particles. The particles of neighbouring bodies attract and repel each other.
 """
 
 import catena as ct
 
 # %%
-# A stable helix of 16 tetrahedra, clamped on the left and pulled on the right. A `Problem` brings a system and a start.
+# A stable helix of 16 tetrahedra, clamped on the left and pulled on the right. A `Problem` provides a system and a start.
 problem = ct.problems.helix_chain(16, right="force", F=(3.0, 0.0, 0.0))
 chain, start = problem.system, problem.start
 print(chain.bodies[0], chain.left, chain.right)
 
 # %%
-# The highest frequency of the chain tells how long a step may be. Here, for the default method:
+# The highest frequency of the chain limits the step. For the default method:
 print(chain.suggest_dt(ct.Splitting(4), start))
 
 # %%
@@ -22,19 +22,19 @@ run = ct.simulate(chain, start, ct.Splitting(4), dt=0.05, t_end=100.0, every=4)
 print(run.audit())
 
 # %%
-# Where the bodies are, at a few times:
+# The bodies at a few times:
 run.plot.snapshots()
 
 # %%
-# The lengths of the links, along the chain and over time. Waves run to and fro:
+# The lengths of the links along the chain and over time. Waves travel back and forth:
 run.plot.link_lengths()
 
 # %%
-# What holds the clamped end, at the end of the run:
+# The force that holds the clamped end, at the end of the run:
 print(chain.reactions(run.final).force[0])
 
 # %%
-# Where the chain rests under that pull, whether that is stable, and how it oscillates about it:
+# Where the chain rests under this pull, whether that is stable, and how it oscillates about that state:
 rest = chain.equilibrium(start)
 print(rest)
 modes = chain.normal_modes(rest, count=6)
@@ -42,5 +42,5 @@ print(modes)
 modes.plot(modes=(0, 2, 4))
 
 # %%
-# With ``out="pull.zarr"`` the samples are streamed into a store and the run can be resumed; ``run.view("pull.html")`` writes a page in
-# which the chain moves; ``run.export("pull.gsd")`` writes for OVITO and others.
+# With ``out="pull.zarr"`` the samples are streamed into a store and the run can be resumed. ``run.view("pull.html")``
+# writes a page in which the chain moves; ``run.export("pull.gsd")`` writes a file for OVITO and other programs.

@@ -2,13 +2,14 @@
 Your own Hamiltonian
 ====================
 
-The energy is text in any names; the equations of motion follow. Sections find where an orbit crosses a plane, events can stop a run.
+The energy is a text in names that you choose; catena derives the equations of motion. Sections find where an orbit crosses
+a plane; events can stop a run.
 """
 
 import catena as ct
 
 # %%
-# Henon and Heiles's potential. Quantities that you believe to be constant can be given as ``invariants={"name": "text"}``; they are
+# The Henon-Heiles potential. Give quantities that you believe to be constant as ``invariants={"name": "text"}``: they are
 # sampled and audited like the energy.
 system = ct.Hamiltonian("(px**2 + py**2)/2 + (x**2 + y**2)/2 + x**2*y - y**3/3", q=["x", "y"], p=["px", "py"])
 start = system.start(q=[0.0, 0.1], p=[0.45, 0.05])
@@ -27,5 +28,5 @@ run.plot.section("plane")
 run.plot.energy()
 
 # %%
-# `ct.list_methods(system)` tells which methods can treat a system, and what each promises.
+# `ct.list_methods(system)` lists the methods that can treat a system, with what each promises.
 print(len(ct.list_methods(system)), "methods")

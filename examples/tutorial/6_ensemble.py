@@ -2,7 +2,7 @@
 An ensemble
 ===========
 
-Many starts at once, on all cores; on a GPU with ``device="cuda"``.
+Many starts at once, on all cores, or on a GPU with ``device="cuda"``.
 """
 
 import matplotlib.pyplot as plt
@@ -11,18 +11,18 @@ import numpy as np
 import catena as ct
 
 # %%
-# Starts are a list of states, or arrays with a leading axis for the members: here 64 stars that start close together.
+# Starts are a list of states, or arrays with a leading axis for the members. Here 64 stars start close together.
 problem = ct.problems.henon_heiles()
 near = np.random.default_rng(1).normal(0.0, 1e-3, (64, 2))
 starts = {"q": problem.start.q + near, "p": np.tile(problem.start.p, (64, 1))}
 many = ct.ensemble(problem, starts, ct.Gauss(4), steps=2000)
 
 # %%
-# The audit counts verdicts; it needs no samples in memory. Each member has the bits of a single run.
+# The audit counts verdicts; it needs no samples in memory. Each member has the same bits as a single run.
 print(many.audit())
 
 # %%
-# How far they have spread, and where they are:
+# How far the stars have spread, and where they are:
 ends = np.asarray(many.final.q)
 print(ends.std(axis=0) / near.std(axis=0))
 

@@ -2,8 +2,9 @@
 Pull a chain
 ============
 
-An end of a chain need not stand still. `Force`, `Torque`, `Tweezers` and `Moved` take texts in t, or tables `ct.Sampled(times, values)`, and act on the ends
-or, as `loads`, on any body. Here optical tweezers take a helix by its last body and pull at constant speed.
+An end of a chain need not stand still. `Force`, `Torque`, `Tweezers` and `Moved` take texts in t, or tables
+`ct.Sampled(times, values)`. They act on the ends or (except `Moved`), as `loads`, on any body. Here optical tweezers hold
+a helix by its last body and pull at constant speed.
 """
 
 # sphinx_gallery_thumbnail_number = 1
@@ -17,8 +18,8 @@ x, y, z = helix.start.position[-1].tolist()
 trap = ct.Tweezers(k=20.0, anchor=(f"{x} + 0.02*t", y, z))
 
 # %%
-# Force over extension takes three lines: the chain, the run, and the picture. `chain.outputs(run)` has the numbers: force, torque, power and work
-# of each end and load, along time.
+# Force over extension takes three lines: the chain, the run, and the picture. `chain.outputs(run)` has the numbers: force,
+# torque, power and work of each end and load along time.
 
 chain = ct.Chain(helix.system.bodies, helix.system.potentials[0], right=trap)
 run = ct.simulate(chain, helix.start, dt=0.02, t_end=50.0, every=10)
@@ -26,8 +27,9 @@ run.plot.force_extension()
 plt.show()
 
 # %%
-# The energy of a pulled chain is not kept; energy less work is, and that is what the audit looks at. `run.data.work` is what moving the
-# trap has cost; a part of it is still in its spring, and `pull.work` is what has reached the chain. `run.plot.work()` draws it, and its power.
+# The energy of a pulled chain is not conserved. Energy minus work is, and the audit checks this difference.
+# `run.data.work` is the work of moving the trap; part of it is still in its spring, and `pull.work` is what has reached the
+# chain. `run.plot.work()` draws it, with its power.
 
 print(run.audit())
 
@@ -43,7 +45,8 @@ axes.legend()
 plt.show()
 
 # %%
-# A body that moves exactly as it is told, whatever that takes, is `ct.Moved(position=..., orientation=...)`; then `pull.force` and `pull.torque`
-# are what it takes. Pulled in a heat bath, by `method=ct.Langevin(temperature=0.1, friction=0.5)`, the same chain gives a noisy curve.
+# `ct.Moved(position=..., orientation=...)` moves a body exactly as prescribed; `pull.force` and `pull.torque` are then the
+# force and torque that this needs. In a heat bath, with `method=ct.Langevin(temperature=0.1, friction=0.5)`, the same chain
+# gives a noisy curve.
 #
-# The bonds themselves may change as well: `ct.LennardJones("5*(1 + 0.1*sin(t))", 1.0)` is one whose depth breathes.
+# The bonds themselves may also change: `ct.LennardJones("5*(1 + 0.1*sin(t))", 1.0)` has a depth that oscillates.

@@ -2,7 +2,8 @@
 Drive an arm
 ============
 
-The links and joints of a robot are read from its description (URDF). Motors follow targets by themselves, or are set by a function in Python.
+The links and joints of a robot are read from its description (URDF). Motors follow targets, or a Python function sets
+them.
 """
 
 import warnings
@@ -13,8 +14,9 @@ import numpy as np
 import catena as ct
 
 # %%
-# Targets are texts in t, or tables `ct.Sampled(times, values)`. kp and kd are the torques per angle and per angular velocity that the joint is off; the
-# efforts and limits of the file bound them. A warning names what the file holds and is not used: the largest speeds.
+# Targets are texts in t, or tables `ct.Sampled(times, values)`. kp is the torque per angle by which a joint is off its
+# target, kd the torque per angular velocity. The efforts of the file bound the torques, its limits the angles. A warning
+# names what the file contains but is not used: the largest speeds.
 
 targets = {"base": "0.8*sin(t)", "shoulder": "0.5 - 0.5*cos(2*t)", "elbow": "1 - cos(t)"}
 kp, kd = np.array([60.0, 150.0, 15.0]), np.array([5.0, 12.0, 0.8])
@@ -27,17 +29,18 @@ run.plot.joint_angles()
 plt.show()
 
 # %%
-# The dotted lines are the targets: the arm lags behind them because of its weight and its inertia. These are the torques; the energy less their work is what the
-# audit looks at.
+# The dotted lines are the targets: the arm lags behind them because of its weight and its inertia. The next picture shows
+# the torques. The audit checks the energy minus their work.
 
 run.plot.motor_torques()
 print(run.audit())
 plt.show()
 
 # %%
-# A motor with neither torque nor target is set by a controller, a function that is called at fixed steps, here every 0.02. It is told the time, the angles and speeds of
-# its joints, and the state of all bodies; between two calls the torques are held, and the steps stay compiled. This one adds up how far the arm is off (PID). What it
-# remembers stands in `memory`, which is kept with the run.
+# A motor with neither torque nor target is set by a controller, a function that is called at fixed steps, here every 0.02.
+# It receives the time, the angles and speeds of its joints, and the state of all bodies. Between two calls the torques are
+# held, and the steps stay compiled. This controller also integrates the error of the arm (PID). What it remembers is in
+# `memory`, which is stored with the run.
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", ct.CatenaWarning)
@@ -69,7 +72,9 @@ axes.legend()
 plt.show()
 
 # %%
-# `steered.control` has what the function returned at each call. A run with `out="arm.zarr"` goes on after a stop with `ct.resume("arm.zarr", control=follow)`, to the same
-# bytes. `run.view("arm.html")` shows the arm with the torques of its motors.
+# `steered.control` has what the function returned at each call. If a run with `out="arm.zarr"` is stopped,
+# `ct.resume("arm.zarr", control=follow)` continues it to the same bytes. `run.view("arm.html")` shows the arm with the
+# torques of its motors.
 #
-# `ct.Driven(joint, "text in t")` moves a joint exactly as it is told, and `outputs.motor_torque` is then what that takes: inverse dynamics.
+# `ct.Driven(joint, "text in t")` moves a joint exactly as prescribed; `outputs.motor_torque` is then the torque that this
+# needs: inverse dynamics.

@@ -2,8 +2,8 @@
 A chain at a temperature
 ========================
 
-`Langevin` puts chains, tops, bodies, linkages and Hamiltonians into a heat bath of temperature kT. What comes out are averages, so errors belong to
-them: members of an ensemble differ by their noise only, and their spread tells the error.
+`Langevin` puts chains, tops, bodies, linkages and Hamiltonians into a heat bath of temperature kT. The results are averages
+with errors: the members of an ensemble differ only in their noise, and their spread gives the error.
 """
 
 # sphinx_gallery_thumbnail_number = 1
@@ -17,8 +17,9 @@ kT = 1.0
 method = ct.Langevin(kT, friction=1.0, seed=7)
 
 # %%
-# **How far a chain remembers its direction.** Twelve bodies, clamped on the left, with links that resist bending and twisting. Each member draws its
-# own momenta and its own noise; the first half of its samples is left out, while it forgets the straight start.
+# **How far a chain remembers its direction.** Twelve bodies, clamped on the left, with links that resist bending and
+# twisting. Each member draws its own momenta and its own noise. The first half of its samples is left out, so that it can
+# forget the straight start.
 
 bend, twist = 4.0, 3.0
 body = ct.Body.tetrahedron()
@@ -27,8 +28,9 @@ straight = chain.start(position=[(0, 0, k) for k in range(12)], orientation=[(1,
 many = ct.ensemble(chain, straight, method, dt=0.3, steps=6000, every=20, members=64, keep="samples")
 
 # %%
-# Directions of two bodies m links apart have the mean cosine c^m, where c is that of one link: an integral over rotations, with weight
-# exp((2B - C)u) I0(Cu) in u = (1 + cosine)/2, B and C the stiffnesses over kT. The persistence length is -1/ln c links.
+# The angle between two bodies m links apart has the mean cosine c^m, where c is that of one link: an integral over
+# rotations with weight exp((2B - C)u) I0(Cu) in u = (1 + cosine)/2, where B and C are the stiffnesses divided by kT. The
+# persistence length is -1/ln c links.
 
 q = np.moveaxis(many.data.orientation.values[:, 150:], -1, 0)
 directions = np.stack(
@@ -51,8 +53,9 @@ ax.set(xlabel="links between them", ylabel="mean cosine of two directions", ysca
 ax.legend()
 
 # %%
-# **Force and extension.** Links that bend freely turn into the direction of a force as dipoles do, by Langevin's function, and their springs give
-# way. The ensemble has one chain for each force and member; the text of a `Mean` is evaluated in the loop, so no sample is kept.
+# **Force and extension.** Links that bend freely align with a force as dipoles do, by Langevin's function, and their
+# springs stretch. The ensemble has one chain for each force and member. The text of a `Mean` is evaluated in the loop, so no
+# sample is kept.
 
 stretch, forces = 4.0, np.array([0.25, 0.5, 1.0, 2.0, 3.0, 4.0])
 pulled = [ct.Chain([body] * 6, ct.BendTwist(stretch, 0.0, 0.0, (0, 0, 1)), right=ct.Force((0, 0, f))) for f in forces]
@@ -72,8 +75,9 @@ ax.set(xlabel="force", ylabel="extension of a link")
 ax.legend()
 
 # %%
-# **Hinges.** Molecules of rigid parts that turn about bonds have fewer degrees of freedom than free bodies. `Langevin` moves a linkage along its joints; the masses of
-# the angles depend on the angles, and so does their density, sqrt(det M), although no force acts.
+# **Hinges.** Molecules of rigid parts that turn about bonds have fewer degrees of freedom than free bodies. `Langevin` moves
+# a linkage along its joints. The masses of the angles depend on the angles, and so does their density, sqrt(det M),
+# although no force acts.
 
 joints = [ct.Revolute(k - 1, k, at=((0, 0, 0), (0, 0, 1)), axis=(1, 0, 0)) for k in range(2)]
 hinges = ct.Linkage([ct.Body(mass=1.0, moments=(0.05, 0.05, 0.05))] * 2, joints, gravity=(0, 0, 0))

@@ -2,9 +2,10 @@
 A peptide
 =========
 
-A molecule whose bonds and angles stay as they are moves by turning about some of its bonds. `Linkage.from_molecule` reads it from an XYZ or PDB file and splits
-it into rigid groups, with a hinge at each bond that turns. Here ten residues of alanine, without hydrogens, are released from a stretched
-chain; `peptide.pdb` stands beside this script. Lengths are in angstrom, times in ps, masses in atomic mass units; then 100 units of energy are 1 kJ/mol.
+A molecule with fixed bond lengths and bond angles moves by turning about some of its bonds. `Linkage.from_molecule` reads it
+from an XYZ or PDB file and splits it into rigid groups, with a hinge at each bond that turns. Here ten residues of alanine,
+without hydrogens, are released from a stretched chain; `peptide.pdb` is in the folder of this script. Lengths are in
+angstrom, times in ps, masses in atomic mass units; 100 units of energy are then 1 kJ/mol.
 """
 
 # sphinx_gallery_thumbnail_number = 1
@@ -22,13 +23,14 @@ peptide, stretched = ct.Linkage.from_molecule("peptide.pdb", turning, torsions, 
 print(peptide, "of", len(peptide.particles(stretched).types), "atoms")
 
 # %%
-# All atoms that are more than two hinges apart act on each other. The step keeps energy and momenta all the same.
+# All atoms that are more than two hinges apart interact. The step still conserves energy and momenta.
 
 run = ct.simulate(peptide, stretched, dt=0.01, t_end=40.0, every=10)
 print(run.audit())
 
 # %%
-# The angles of the hinges are the dihedral angles of the backbone, with full turns counted; they are shown between -180 and 180. `run.export("folded.pdb")` writes the atoms for other programs.
+# The angles of the hinges are the dihedral angles of the backbone. They count full turns; the picture shows them between
+# -180 and 180 degrees. `run.export("folded.pdb")` writes the atoms for other programs.
 
 angles = (np.degrees(peptide.outputs(run).angle) + 180.0) % 360.0 - 180.0
 length = np.linalg.norm(run.data.position[:, -1] - run.data.position[:, 0], axis=1)
