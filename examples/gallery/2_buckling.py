@@ -2,7 +2,8 @@
 Buckling
 ========
 
-A rod that is pressed along its axis stays straight, and then it does not. What ends its stability, and at which load, is found on the path.
+A rod that is compressed along its axis stays straight up to some load, then buckles. The path of equilibria shows what ends
+its stability, and at which load.
 """
 
 import matplotlib.pyplot as plt
@@ -18,14 +19,14 @@ def rod(n: int) -> ct.Rod:
 
 
 # %%
-# Euler's load of a rod with one free end is (pi/2)^2 EI/L^2. The path follows the straight rod until another branch begins:
+# Euler's load for a rod with one free end is (pi/2)^2 EI/L^2. The path follows the straight rod until another branch begins:
 for n in (5, 9, 17):
     limit = rod(n).equilibrium_path((-1.0, 0.0, 0.0)).limit
     print(f"{n:3d} bodies: {limit.kind} at {limit.load:.6f}, off by {limit.load / (np.pi / 2) ** 2 - 1:.2e}")
 
 # %%
-# A rod that is not quite straight has no bifurcation: a small force across leads it to one side, and each load has its equilibrium. At twice
-# Euler's load its end points backwards.
+# A rod that is not quite straight has no bifurcation: a small transverse force leads it to one side, and each load has its
+# equilibrium. At twice Euler's load its end points backwards.
 slender, side = rod(17), np.array([0.0, 0.0, 0.02])
 loads, states, found = np.linspace(0.0, 5.0, 21), [], None
 for load in loads:
@@ -42,7 +43,7 @@ right.annotate("Euler's load", ((np.pi / 2) ** 2, 0.75), (-5, 0), textcoords="of
 right.set(xlabel=r"load in $EI/L^2$", ylabel="deflection of the end")
 
 # %%
-# Stability is seen in the lowest frequency: it falls to zero at Euler's load, with its square on a straight line.
+# The lowest frequency shows stability: it falls to zero at Euler's load, its square along a straight line.
 straight = rod(9)
 squares = []
 for load in (0.0, 0.5, 1.0, 1.5, 2.0, 2.4):

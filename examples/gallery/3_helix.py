@@ -2,7 +2,8 @@
 A helix, stretched and twisted
 ==============================
 
-Tetrahedra on a screw line, held together by the attraction of their particles: pulled until they come apart, and turned at one end.
+Tetrahedra along a helix, held together by the attraction of their particles, are pulled until they come apart, and turned at
+one end.
 """
 
 import matplotlib.pyplot as plt
@@ -10,8 +11,8 @@ import matplotlib.pyplot as plt
 import catena as ct
 
 # %%
-# The pull has a maximum: beyond 12.26 there is no equilibrium. The lowest eigenvalue does not announce it; it *rises*, as a string that is
-# tightened, until another mode shoots through zero.
+# The pull has a maximum: beyond 12.26 there is no equilibrium. The lowest eigenvalue does not announce it; it *rises*, as for
+# a string that is tightened, until another mode falls through zero.
 helix = ct.problems.helix_chain(8)
 pulled = helix.system.equilibrium_path((1.0, 0.0, 0.0), start=helix.start)
 print(pulled)
@@ -22,8 +23,8 @@ right.axhline(0.0, color="0.6", linewidth=0.8)
 right.set(xlabel="extension", ylabel=r"lowest eigenvalue $\omega^2$")
 
 # %%
-# The last body of a longer helix is held and turned about the axis, either way. A screw knows left from right: it takes a different torque to wind it up than
-# to unwind it.
+# The last body of a longer helix is held and turned about the axis, in both directions. A helix has a handedness: winding it
+# takes another torque than unwinding it.
 held = ct.problems.helix_chain(16, right="clamped")
 figure, ax = plt.subplots(figsize=(5.0, 3.0), layout="constrained")
 for turn in (1.0, -1.0):
@@ -33,7 +34,8 @@ for turn in (1.0, -1.0):
 ax.set(xlabel="turn of the last body in radians", ylabel="torque")
 
 # %%
-# Stretch and twist are coupled: a pull turns the free end. The rod of the chain tells by how much, here for a small pull on 32 bodies:
+# Stretch and twist are coupled: a pull turns the free end. The rod of the chain says by how much, here for a small pull on 32
+# bodies:
 chain = ct.problems.helix_chain(32)
 rod = chain.system.rod_limit(at=chain.start)
 (stretch, coupling), (_, twist) = rod.stretch_twist
@@ -41,5 +43,5 @@ print(rod)
 print("turn per length and pull of the rod:", -coupling / (stretch * twist - coupling**2))
 
 # %%
-# The pulled helix up to its limit, to be turned and played:
+# The pulled helix up to its limit. You can turn and play it:
 pulled.view()

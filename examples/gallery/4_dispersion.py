@@ -2,7 +2,7 @@
 Waves along a chain
 ===================
 
-In a uniform chain every body follows from the last one by the same screw, and six kinds of waves run along it.
+In a uniform chain every body follows from the previous one by the same screw, and six kinds of waves run along it.
 """
 
 import matplotlib.pyplot as plt
@@ -11,8 +11,8 @@ import numpy as np
 import catena as ct
 
 # %%
-# Stretch and twist begin at k = 0. Bending begins where the phase keeps pace with the screw: a shift across the axis turns by its angle from body to
-# body.
+# Stretch and twist begin at k = 0. Bending begins where the phase keeps pace with the screw, because a shift across the axis
+# turns by the screw's angle from body to body.
 helix = ct.problems.helix_chain(8)
 k = np.linspace(0.0, np.pi, 200)
 waves = helix.system.dispersion(k, at=helix.start)
@@ -27,7 +27,7 @@ right.plot(k, waves.velocity, linewidth=1.0)
 right.set(xlabel="phase per body  $k$", ylabel="group velocity, bodies per time")
 
 # %%
-# Under a pull T bending becomes that of a string, linear in the distance from k = theta with the slope sqrt(T/(m h)):
+# Under a pull T bending waves become those of a string: linear in the distance from k = theta, with the slope sqrt(T/(m h)):
 pulled = ct.problems.helix_chain(32, right="force", F=(3.0, 0.0, 0.0), amp=0.0)
 rest = pulled.system.equilibrium(pulled.start)
 angle = pulled.system.dispersion(0.0, at=rest).angle
@@ -36,7 +36,7 @@ print("slopes:", (near.omega[:, 0] / [1e-3, 1e-2, 1e-1]).round(6).tolist())
 print("string:", round(float(np.sqrt(3.0 / (4.0 * near.rise))), 6))
 
 # %%
-# A zigzag turns by half a turn from body to body: both bendings begin at k = pi, and differ.
+# A zigzag turns by half a turn from body to body: both bending waves begin at k = pi, and differ.
 zigzag = ct.problems.helix_chain(8, state="zigzag", amp=0.0)
 figure, ax = plt.subplots(figsize=(4.5, 3.2), layout="constrained")
 zigzag.system.dispersion(k, at=zigzag.start).plot(ax=ax)

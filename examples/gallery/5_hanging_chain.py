@@ -2,7 +2,7 @@
 Hanging chains
 ==============
 
-Rods on ball joints: hanging from one end they are a heavy string, from both a catenary.
+Rods on ball joints form a heavy string if they hang from one end, and a catenary if they hang from both.
 """
 
 import matplotlib.pyplot as plt
@@ -19,14 +19,15 @@ def hanging(n: int) -> ct.Linkage:
 
 
 # %%
-# Daniel Bernoulli's chain: its frequencies tend to half the zeros of the Bessel function J0, with the square of the number of rods.
+# Daniel Bernoulli's chain: its frequencies tend to half the zeros of the Bessel function J0. The error falls with the square
+# of the number of rods.
 string = 0.5 * 2.404825557695773
 for n in (1, 2, 4, 8, 16):
     first = hanging(n).normal_modes(count=1).omega[0]
     print(f"{n:3d} rods: {first:.9f}, off by {first / string - 1:.2e}")
 
 # %%
-# Four modes of 16 rods, each drawn as far as is well seen. They come in pairs, one in each plane, so every second is shown.
+# Four modes of 16 rods, each scaled so that it is easy to see. They come in pairs, one in each plane; every second is shown.
 modes = hanging(16).normal_modes(count=8)
 figure, axes = plt.subplots(1, 4, figsize=(8.0, 3.4), layout="constrained", sharey=True)
 for ax, mode in zip(axes, range(0, 8, 2), strict=True):
@@ -39,7 +40,8 @@ for ax, mode in zip(axes, range(0, 8, 2), strict=True):
 axes[0].set_ylabel("height")
 
 # %%
-# Held at both ends: a joint between the last rod and the ground closes a loop. A start that fits is a polygon; equilibrium does the rest.
+# Held at both ends: a joint between the last rod and the ground closes a loop. Two straight legs are a suitable start;
+# `equilibrium` does the rest.
 n, width = 24, 0.6
 half = 0.5 / n
 tilt = np.arcsin(width)  # of the two legs of a V, to the vertical
@@ -52,7 +54,7 @@ rest = cable.equilibrium(cable.start(orientation=legs, project=True))
 print(rest)
 
 # %%
-# The catenary of the same length, z = a cosh((x - w/2)/a) + c with 2 a sinh(w/2a) = 1, against the joints:
+# The catenary of the same length, z = a cosh((x - w/2)/a) + c with 2 a sinh(w/2a) = 1, and the middles of the rods:
 a = 0.2
 for _ in range(50):
     a -= (2 * a * np.sinh(width / 2 / a) - 1) / (2 * np.sinh(width / 2 / a) - width / a * np.cosh(width / 2 / a))
@@ -66,7 +68,7 @@ ax.legend(frameon=False)
 print("lowest point:", rest.state.position[:, 2].min(), "catenary:", depth.min())
 
 # %%
-# Its modes, the second of them to be turned and played. In each the loop stays closed.
+# The modes of the cable. In each the loop stays closed. You can turn and play the second:
 swinging = cable.normal_modes(rest)
 print(swinging)
 swinging.view(mode=1)

@@ -2,8 +2,8 @@
 Plectoneme of a ring
 ====================
 
-An elastic ring is cut, twisted five times, closed again and let go. What happens is known from telephone cords and from rings of DNA: the ring leaves
-its plane and coils.
+An elastic ring is cut, twisted five times, closed again and released. As with telephone cords and rings of DNA, the ring
+leaves its plane and coils.
 """
 
 import matplotlib.pyplot as plt
@@ -13,8 +13,8 @@ from matplotlib.collections import PolyCollection
 import catena as ct
 
 # %%
-# A closed chain of 120 boxes, bending and twist equally stiff, on a circle. They turn about it five times on the way round: that is its linking number, here all twist and
-# no writhe.
+# A closed chain of 120 boxes on a circle, with equal stiffness for bending and twist. On the way round, the boxes turn about
+# the circle five times: this is the linking number, here all twist and no writhe.
 n = 120
 link = ct.BendTwist(stretch=100.0, bend=20.0, twist=20.0, d0=(0.0, 0.0, 1.0))
 ring = ct.Chain([ct.Body.box((0.6, 0.6, 1.0), mass=1.0)] * n, link, closed=True)
@@ -22,8 +22,8 @@ calm = ring.ring(1.0, linking_number=5, axis=(0.0, 0.0, 1.0))
 print(ring.linking_number(calm), round(ring.twist(calm), 12), round(ring.writhe(calm), 12))
 
 # %%
-# Such a circle is stable up to sqrt(3) turns; with five, waves with two, three, four and five periods round the ring grow together: there are eight ways down. A push out of the
-# plane lets them begin.
+# Such a circle is stable up to sqrt(3) turns. With five turns, waves with two, three, four and five periods round the ring grow
+# together: there are eight ways down. A push out of the plane starts them.
 angle = 2.0 * np.pi * np.arange(n) / n
 push = np.zeros((n, 3))
 push[:, 2] = 0.02 * (np.sin(2 * angle) + 0.7 * np.cos(3 * angle) + 0.5 * np.sin(4 * angle + 1.0))
@@ -32,9 +32,10 @@ run = ct.simulate(ring, start, dt=0.05, t_end=100.0, every=4)
 print(run.audit())
 
 # %%
-# While the waves grow, twist becomes writhe, and their sum stays what it is, to the last digit. Then a loop comes down upon the rest of the ring. A chain acts upon neighbours only, and
-# nothing keeps two of its strands apart: they pass through each other, the writhe jumps by two, and so does the linking number, several times. Thickness would stop them there,
-# and hold the ring in a plectoneme, two strands wound about each other.
+# While the waves grow, twist becomes writhe, and their sum stays constant to the last digit. Then a loop meets the rest of the
+# ring. Only neighbours interact in a chain, and nothing keeps two of its strands apart: they pass through each other, and the
+# writhe jumps by two, and so does the linking number, several times. Thickness would stop the strands there and hold the ring
+# in a plectoneme, two strands wound about each other.
 outputs = ring.outputs(run)
 twist, writhe, links = outputs.twist(), outputs.writhe(), outputs.linking_number()
 first = int(np.argmax(links.values != 5))
@@ -42,7 +43,7 @@ print(f"linking number 5 up to t = {float(run.data.time[first - 1]):g}; twist an
 print(f"{float(np.abs(twist + writhe - links).max()):.1g}")
 
 # %%
-# A ribbon along the second axes of the bodies shows it; its two sides have two colours.
+# A ribbon along the second axes of the bodies shows this; its two sides have different colours.
 seen_from, light = np.array([0.35, -0.75, 0.55]), np.array([0.2, -0.5, 0.85])
 away = seen_from / np.linalg.norm(seen_from)
 right = np.cross([0.0, 0.0, 1.0], away) / np.linalg.norm(np.cross([0.0, 0.0, 1.0], away))
@@ -82,5 +83,5 @@ below.set(xlabel="time", ylabel="turns", xlim=(0.0, 100.0))
 below.legend(frameon=False, fontsize=8, loc="lower left")
 
 # %%
-# The whole motion, to be turned and played:
+# The whole motion. You can turn and play it:
 run.view()

@@ -2,7 +2,8 @@
 Maps of many runs
 =================
 
-What one run cannot tell: a curve over 32 forces, a map of when a double pendulum turns over, a map of chaos. Each picture is one call.
+Three pictures that need many runs: a curve over 32 forces, a map of when a double pendulum turns over, and a map of chaos.
+Each takes one call.
 """
 
 # sphinx_gallery_thumbnail_number = 3
@@ -13,8 +14,9 @@ import numpy as np
 import catena as ct
 
 # %%
-# **Force and extension.** A sweep calls a function with the names of its grid: here it gives a chain of six bodies in a heat bath, pulled by the force.
-# Links that bend freely turn into the direction of the force as dipoles do, and their springs give way. Four members for each of 32 forces.
+# **Force and extension.** A sweep calls a function with the names of its grid. Here the function returns a chain of six bodies
+# in a heat bath, pulled by the force. Links that bend freely align with the force as dipoles do, and their springs stretch.
+# There are four members for each of 32 forces.
 stretch, method, body = 4.0, ct.Langevin(1.0, friction=1.0, seed=7), ct.Body.tetrahedron()
 
 
@@ -38,8 +40,9 @@ ax.set(xlabel="force", ylabel="extension of a link")
 ax.legend()
 
 # %%
-# **When does a double pendulum turn over?** Two equal masses on equal rods, let go from rest at all angles. A kernel of our own keeps the first time at which the
-# lower rod points upwards: nothing else is kept of the samples. Opposite angles move oppositely, so that half of the map is enough.
+# **When does a double pendulum turn over?** Two equal masses on equal rods are released from rest at all angles. A custom kernel
+# keeps the first time at which the lower rod points upwards, and nothing else of the samples. The motion from the opposite
+# angles is the mirror image, so half of the map is enough.
 pendulum = ct.Hamiltonian(
     "(a**2 + 2*b**2 - 2*a*b*cos(u - v))/(2*(1 + sin(u - v)**2)) - 2*cos(u) - cos(v)", q=["u", "v"], p=["a", "b"]
 )
@@ -72,8 +75,9 @@ ax.set(xlabel="angle of the upper rod", ylabel="angle of the lower rod", aspect=
 figure.colorbar(image, label="time until the lower rod turns over")
 
 # %%
-# **A map of chaos.** Stars of the same energy pass q1 = 0 at different heights and with different velocities. Each start has a neighbour at a distance of 1e-8; where motion
-# is regular, they part in proportion to time, where it is chaotic, exponentially. 34 000 members, sixteen at a time in vector registers.
+# **A map of chaos.** Stars of the same energy pass q1 = 0 at different heights and with different velocities. Each start has a
+# neighbour at a distance of 1e-8. Where motion is regular, the two separate in proportion to time; where it is chaotic,
+# exponentially. There are 34 000 members, stepped sixteen at a time in vector registers.
 stars = ct.problems.henon_heiles()
 energy, count, near = 0.125, 160, 1e-8
 height, rise = np.meshgrid(np.linspace(-0.5, 0.75, count), np.linspace(-0.5, 0.5, count), indexing="ij")
