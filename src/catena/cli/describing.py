@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def new(
-    kind: Annotated[str, typer.Argument(help="Kind of system; without it, the kinds are listed.")] = "",
+    kind: Annotated[str, typer.Argument(help="Kind of system; if omitted, the kinds are listed.")] = "",
 ) -> None:
     """Print a commented case that runs as it is: catena new hamiltonian > case.toml"""
     from ..cases.templates import template, template_names
@@ -35,7 +35,7 @@ def check(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Report every mistake of a case at once, with its place, and run nothing."""
+    """Report all mistakes in a case at once, each with its place, without running it."""
     be(quiet=quiet)
     from ..cases import CaseError, read_case
     from ..running.simulation import check_start

@@ -30,18 +30,19 @@ LISTED_FOREIGN = 20  # entries that no run wrote
 
 def info(
     path: Annotated[
-        Path | None, typer.Argument(metavar="[RUN.ZARR]", help="A stored run; without it, this installation is shown.")
+        Path | None,
+        typer.Argument(metavar="[RUN.ZARR]", help="A stored run; if omitted, this installation is described."),
     ] = None,
     whole: Annotated[bool, typer.Option("--check", help="Verify the checksums of all files first.")] = False,
     error: Annotated[
         bool,
         typer.Option(
-            "--error", help="Also how accurate the path is: follow it again with half and with twice the step."
+            "--error", help="Also measure how accurate the path is: repeat the run with half and with twice the step."
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a stored run or ensemble holds, how far it is, and its audit; or what is installed, and its cache."""
+    """Show the content, progress and audit of a stored run or ensemble; or describe this installation and its cache."""
     be(quiet=False)
     if path is None:
         if whole or error:
@@ -228,11 +229,11 @@ def _progress(run: StoredRun, planned: int, path: Path) -> str:
 
 def methods(
     case: Annotated[
-        Path | None, typer.Argument(metavar="[CASE.TOML]", help="Only methods that can treat its system.")
+        Path | None, typer.Argument(metavar="[CASE.TOML]", help="List only methods that can treat its system.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the methods with what they promise."""
+    """List the methods and what they promise."""
     be(quiet=False)
     from ..running.catalogue import list_methods
 

@@ -104,8 +104,8 @@ def _close_stdout() -> None:
 app = typer.Typer(
     cls=Commands,
     name="catena",
-    help="Hamiltonian dynamics with integrators that keep what mechanics keeps, and that prove it for every run.",
-    epilog="Exit codes: 0 done, 1 a bug, 2 a mistake in what was given, 3 a step failed or no equilibrium was found, 4 the store, 130 stopped.",
+    help="Hamiltonian dynamics with integrators that preserve what mechanics preserves, and an audit of every run.",
+    epilog="Exit codes: 0 done, 1 a bug, 2 a mistake in the input, 3 a step failed or no equilibrium was found, 4 a problem with the store, 130 stopped.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -28,11 +28,9 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", metavar="NAME.ZARR", help="Store the members here; by default CASE.zarr, or the next free name."),
 ]  # fmt: skip
-Threads = Annotated[
-    int | None, typer.Option("--threads", help="Number of threads; as many as there are cores by default.")
-]
+Threads = Annotated[int | None, typer.Option("--threads", help="Number of threads; by default one for each core.")]
 Device = Annotated[
-    str, typer.Option("--device", metavar="[cpu|cuda]", help="cuda: follow the members on a GPU, to the same bits.")
+    str, typer.Option("--device", metavar="[cpu|cuda]", help="cuda: step the members on a GPU, with the same bits.")
 ]
 
 
@@ -40,9 +38,9 @@ def sweep(
     case: CaseFile, out: Out = None, sets: Sets = None, threads: Threads = None, device: Device = "cpu", quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Run a case at every point of its \\[sweep] table; one store, a member for each point.
+    """Run a case at every point of its \\[sweep] table, in one store with a member for each point.
 
-    It survives being stopped or killed: `catena resume` follows the members that are missing, to the same bytes.
+    A sweep survives being stopped or killed: `catena resume` computes the missing members, to the same bytes.
     """
     be(quiet=quiet)
     from ..cases.sweeping import points_of_case, run_points
@@ -62,14 +60,14 @@ def ensemble(
         Path | None,
         typer.Option(
             "--starts", metavar="FILE", show_default=False,
-            help="Starts of all members: a .npz with the fields, leading axis member; or a stored ensemble, whose final states are taken.",
+            help="Starts of all members: a .npz with the fields, with the leading axis member; or a stored ensemble, whose final states are used.",
         ),
     ] = None,
     members: Annotated[
         int | None,
         typer.Option(
             "--members", metavar="COUNT", show_default=False,
-            help="Instead of starts: so many members from the start of the case, which differ by their noise in a heat bath.",
+            help="Instead of starts: the number of members, all from the start of the case, with different noise in a heat bath.",
         ),
     ] = None,
     out: Out = None,
@@ -79,7 +77,7 @@ def ensemble(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Run the system of a case from many starts, or from one with different noise, with its method, step and length."""
+    """Run a case from many starts, or from one start with different noise."""
     be(quiet=quiet)
     from ..cases import read_case
     from ..running.ensembles import ensemble as follow

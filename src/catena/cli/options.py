@@ -11,7 +11,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages and no progress; results and errors only.")]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the case: --set run.dt=0.01; repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the case, as in --set run.dt=0.01; repeatable."),
 ]
 Plots = Annotated[
     Path | None, typer.Option("--plots", metavar="DIR", help="Save pictures (PNG and PDF) in this directory.")

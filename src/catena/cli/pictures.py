@@ -28,13 +28,14 @@ FORMATS = ("png", "pdf")
 def plot(
     path: StoredRun,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which pictures; by default all that suit the run.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Names of pictures; by default all that suit the run."),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where they go.")] = Path(),
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory for the pictures.")] = Path(),
     data: Data = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a stored run: energy, invariants and what suits its system; or the members of an ensemble or sweep."""
+    """Draw a stored run (energy, invariants and what suits its system), or the members of an ensemble or sweep."""
     be(quiet=quiet)
     from ..running.opening import open as open_store
 

@@ -26,7 +26,7 @@ EVERYTHING = "all"  # the name that asks for every reproduction
 
 
 def warmup(quiet: Quiet = False) -> None:
-    """Compile the common combinations of problem and method, so that they start at once from now on."""
+    """Compile the common combinations of problem and method, so that their runs start at once."""
     be(quiet=True)
     combinations = list(common_combinations())
     width = max(len(name) for name, _, _ in combinations)
@@ -67,10 +67,10 @@ def common_combinations() -> Iterator[tuple[str, str, Callable[[], Program]]]:
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(help="What to compute again, or all; without it, the choices are listed.")
+        str, typer.Argument(help="What to compute again, or all; if omitted, the choices are listed.")
     ] = "",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where pictures and numbers go.")
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Directory for pictures and numbers.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A shorter version, for a first look.")] = False,
     quiet: Quiet = False,
@@ -125,7 +125,7 @@ def _reproductions() -> Iterator[Reproduction]:
 
 
 def bench(
-    name: Annotated[str, typer.Argument(help="The race; without it, the races are listed.")] = "",
+    name: Annotated[str, typer.Argument(help="The benchmark; if omitted, the benchmarks are listed.")] = "",
     arguments: Annotated[list[str] | None, typer.Argument(help="Passed on: catena bench NAME -- --option")] = None,
 ) -> None:
     """Run a benchmark of a source checkout; all times are ratios within one run."""

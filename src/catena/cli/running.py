@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def run(
     case: Annotated[
         Path | None,
-        typer.Argument(metavar="[CASE.TOML]", help="The case; without one, a pulled chain of 64 bodies is run."),
+        typer.Argument(metavar="[CASE.TOML]", help="The case; if omitted, a pulled chain of 64 bodies is run."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -41,7 +41,7 @@ def run(
             help="Stream the run into this directory; by default CASE.zarr here, CASE-2.zarr if that exists, and so on.",
         ),
     ] = None,
-    no_out: Annotated[bool, typer.Option("--no-out", help="Keep nothing: the run is in memory.")] = False,
+    no_out: Annotated[bool, typer.Option("--no-out", help="Store nothing: keep the run in memory.")] = False,
     sets: Sets = None,
     plots: Plots = None,
     data: Data = False,
@@ -53,7 +53,7 @@ def run(
 
     The audit compares, for each conserved quantity, what the method promises with what was measured.
 
-    The run is stored, and survives being stopped or killed: `catena resume` continues it to the same bytes.
+    The run is stored and survives being stopped or killed: `catena resume` continues it to the same bytes.
     """
     be(quiet=quiet)
     from ..cases import default_case, read_case
@@ -74,11 +74,12 @@ def run(
 def resume(
     path: StoredRun,
     t_end: Annotated[float | None, typer.Option("--t-end", help="Time at which the extended run ends.")] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Number of steps of the extended run in all.")] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Total number of steps of the extended run.")] = None,
     anyway: Annotated[
         bool,
         typer.Option(
-            "--anyway", help="Go on even if another program computed what there is; the store says from which step on."
+            "--anyway",
+            help="Continue even if another program computed the run so far; the store notes from which step on.",
         ),
     ] = False,
     control: Annotated[
@@ -95,7 +96,7 @@ def resume(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Continue a stored run that was stopped, or extend a finished one; or follow the members that a sweep or an ensemble still lacks."""
+    """Continue a stopped run, extend a finished one, or compute the missing members of a sweep or an ensemble."""
     be(quiet=quiet)
     from ..running.runs import read_run_spec
     from ..store import read_spec

@@ -40,13 +40,13 @@ CaseFile = Annotated[
 ]
 Load = Annotated[
     str | None,
-    typer.Option("--load", metavar="FX,FY,FZ", help="A force on the last body, in addition to those of the case."),
+    typer.Option("--load", metavar="FX,FY,FZ", help="A force on the last body, added to those of the case."),
 ]
 Tol = Annotated[
     float | None,
     typer.Option(
         "--tol",
-        help="What may be left: of a chain the largest force, torques over about the length of a link; of a linkage the largest torque, forces times its size. By default what rounding leaves.",
+        help="Residual that is accepted. For a chain: the largest force, with torques divided by about the length of a link. For a linkage: the largest torque, with forces times its size. By default what rounding leaves.",
     ),
 ]
 
@@ -65,9 +65,9 @@ def equilibrium(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Find where the chain or linkage of a case rests, from its start on, and whether that is stable.
+    """Find where the chain or linkage of a case rests, searching from its start, and whether that is stable.
 
-    What is called converged is balanced and stable. The exit code is 3 where no such equilibrium was found.
+    A converged equilibrium is balanced and stable. The exit code is 3 if none was found.
     """
     be(quiet=quiet)
     _check_out(out, (".toml", ".npz"), "catena equilibrium --out")
@@ -86,19 +86,21 @@ def equilibrium(
 def modes(
     case: CaseFile,
     count: Annotated[
-        int | None, typer.Option("--count", "-n", help="How many of the lowest modes; by default 12.")
+        int | None, typer.Option("--count", "-n", help="Number of modes, from the lowest; by default 12.")
     ] = None,
     load: Load = None,
     tol: Tol = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write them: .csv, frequencies; .npz, with the modes, too."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write them to a file: .csv has the frequencies, .npz also the modes."
+        ),
     ] = None,
     page: Annotated[
         Path | None, typer.Option("--page", metavar="FILE.HTML", help="Write a page in which a mode oscillates.")
     ] = None,
     mode: Annotated[
-        int | None, typer.Option("--mode", help="Which mode the page shows, counted from 0; by default the lowest.")
+        int | None, typer.Option("--mode", help="The mode that the page shows, counted from 0; by default the lowest.")
     ] = None,
     sets: Sets = None,
     quiet: Quiet = False,
@@ -106,7 +108,7 @@ def modes(
 ) -> None:
     """Find the natural frequencies and modes of a case about the equilibrium that its start leads to.
 
-    Where no stable equilibrium is found there are none, and the exit code is 3.
+    If no stable equilibrium is found, there are no modes, and the exit code is 3.
     """
     be(quiet=quiet)
     _check_out(out, (".csv", ".npz"), "catena modes --out")

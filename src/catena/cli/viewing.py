@@ -18,11 +18,11 @@ def view(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading; by default the name of the run.")] = None,
     frames: Annotated[
-        int | None, typer.Option("--frames", help="Largest number of samples that are shown; 2000 by default.")
+        int | None, typer.Option("--frames", help="Largest number of samples to show; by default 2000.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write a page that shows a stored run: one HTML file that any browser opens, without a network."""
+    """Write a page that shows a stored run: one HTML file that any browser opens, without network access."""
     be(quiet=quiet)
     from ..running.runs import open_run
 
@@ -36,7 +36,9 @@ def export(
     target: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="The suffix says how: .xyz .dump .gsd .pdb .glb .nc .csv.", show_default=False
+            metavar="FILE",
+            help="The file; its suffix chooses the format: .xyz .dump .gsd .pdb .glb .nc .csv.",
+            show_default=False,
         ),
     ],
     format: Annotated[
