@@ -214,15 +214,15 @@ class EnergyMomentum(Method):
     """The energy-momentum step for linked bodies, with directors and multipliers.
 
     Order 2, symmetric, not symplectic. Keeps energy, momentum and the joints to round-off at any step that converges, however
-    long the run. `level="both"` holds the joints' positions and velocities at every node; `level="position"` is the published
-    scheme, which holds positions only: it is faster and as accurate over short times, but its velocities no longer fit the
-    joints in long runs. Choose it where nothing may drift; prefer `Gauss` for short accurate runs. `Composition` raises
-    the order.
+    long the run. `level="both"` enforces the joints' positions and velocities at every node. `level="position"` is the published
+    scheme, which enforces positions only: it is faster and equally accurate over short times, but in long runs its velocities
+    no longer fit the joints. Choose this method where nothing may drift; prefer `Gauss` for short accurate runs. `Composition`
+    raises the order.
 
     Parameters
     ----------
     level : "both" (what None means) or "position"
-    variables : "reduced", or "directors": the published equations with all their unknowns, the same step for small systems
+    variables : "reduced", or "directors": the published equations with all their unknowns; the same step, for small systems
 
     References
     ----------

@@ -123,9 +123,9 @@ def quat_em_step(z, e, dt, par, tab, work, carry):
 class QuatEM(Method):
     """Energy-momentum step for tops in quaternions.
 
-    Order 2, symmetric, not symplectic. Keeps the energy of any potential, |q| and the vertical momentum exactly; not the momentum
-    about the axis of a symmetric top, whose error stays bounded. Choose it where energy must not move at all; prefer
-    `Splitting` for accuracy.
+    Order 2, symmetric, not symplectic. Keeps the energy of any potential, |q| and the vertical momentum exactly. The momentum
+    about the axis of a symmetric top is not kept exactly; its error stays bounded. Choose this method where energy must not
+    change at all; prefer `Splitting` for accuracy.
 
     References
     ----------

@@ -20,7 +20,7 @@ from .energy_momentum import increment_stepper
 @register
 @dataclass(frozen=True)
 class Rattle(Method):
-    """RATTLE: symplectic, symmetric, of order 2, the rotation kept orthogonal by constraints.
+    """RATTLE: symplectic, symmetric, of order 2, with constraints that keep the rotation orthogonal.
 
     Keeps the vertical momentum of a top exactly and its energy without drift; on a free body it is `DMV(2)`. Prefer
     `Splitting` with a rotor of higher order, which costs little more.

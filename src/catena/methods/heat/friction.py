@@ -24,17 +24,17 @@ DIAGONAL = (
 
 @dataclass(frozen=True)
 class Friction:
-    """Friction of bodies in their own axes, those in which they were given.
+    """Friction of bodies, in the axes in which they were given.
 
-    Whatever it is, the law of the momenta is the same, since noise and friction share their axes; what differs is how fast they
-    forget.
+    Every friction gives the same law of the momenta, because noise and friction share their axes. What differs is how fast the
+    momenta decorrelate.
 
     Parameters
     ----------
     translation : rate at which momentum decays: a number, or three along the axes of the body, which turn with it
-    rotation : rate at which angular momentum decays: a number, or three about the axes of the body, which are its principal ones then
-    resistance : (6, 6) symmetric matrix Z instead of rates, force and torque = -Z (velocity, angular velocity) in the axes of the body: drag
-        coefficients zeta_k are its diagonal. For a top or a free body (3, 3)
+    rotation : rate at which angular momentum decays: a number, or three about the axes of the body, which must be principal axes then
+    resistance : (6, 6) symmetric matrix Z instead of rates: force and torque = -Z (velocity, angular velocity) in the axes of
+        the body. Its diagonal are the drag coefficients zeta_k. For a top or a free body (3, 3)
 
     Examples
     --------

@@ -112,20 +112,21 @@ def trial_step(z, e, dt, par, tab, work, carry):
 @register
 @dataclass(frozen=True)
 class HybridMonteCarlo(InBath):
-    """Averages at a temperature without any bias: trajectories, accepted or rejected by their error of the energy.
+    """Averages at a temperature without any bias: trajectories that are accepted or rejected by their energy error.
 
     A step draws momenta, follows a trajectory of length dt in `substeps` steps of a splitting, and accepts it with the probability
-    min(1, exp(-error of H/kT)); else it goes back, with momenta turned round. The path has no meaning in time. Choose substeps so
-    that 60 to 90 % are accepted (`run.counts`); the error grows with the number of bodies, so prefer `Langevin` for long chains.
+    min(1, exp(-error of H/kT)). Otherwise the state goes back, with reversed momenta. The path has no meaning in time. Choose
+    substeps so that 60 to 90 % are accepted (`run.counts`). The error grows with the number of bodies, so prefer `Langevin` for
+    long chains.
 
     Parameters
     ----------
     temperature : kT, in units of energy
     substeps : steps of a trajectory
-    order : of the splitting: 2, or 4, 6, 8
-    refresh : share of the momenta that is drawn anew: 1 for all; less keeps c = 1 - refresh of them, and with substeps = 1 gives guided
-        Monte Carlo (GHMC), near `Langevin` with a friction of refresh/dt
-    seed : of the noise, below 2^64
+    order : order of the splitting: 2, 4, 6 or 8
+    refresh : part of the momenta that is drawn anew: 1 for all; less keeps c = 1 - refresh of them. With substeps = 1 this is
+        guided Monte Carlo (GHMC), close to `Langevin` with a friction of refresh/dt
+    seed : seed of the noise, below 2^64
     rotor : how bodies turn freely, as for `Splitting`
 
     Examples

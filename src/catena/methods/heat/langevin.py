@@ -180,20 +180,24 @@ class InBath(Method):
 class Langevin(InBath):
     """Langevin dynamics in a heat bath: half kick, half drift, friction and noise, half drift, half kick (BAOAB).
 
-    dp = f dt - gamma p dt + sqrt(2 gamma m kT) dW, and likewise for angular momenta about the principal axes of bodies. Averages of
-    configurations have errors of order dt^2, some 50 times smaller than with noise at the ends of the step; keep dt times the highest
-    frequency below 0.6. One force evaluation for each step. Noise is a function of seed, member, step and body: runs repeat to the bit, and
-    so does `resume`. The law of the momenta holds inside the step: the run records their mean squares there (`equipartition`,
-    `body_temperature`, `fourth_moment`, `total_momentum_square`, in units of what they should be), while the momenta of its samples are
-    smaller by (dt omega)^2/4. Choose `HybridMonteCarlo` for averages without any bias. Linked bodies move along their joints, in half
-    steps of `Rattle`; there the bath has one temperature, rates may differ from body to body and about their axes, and what is recorded is momentum times velocity of each joint.
+    dp = f dt - gamma p dt + sqrt(2 gamma m kT) dW, and likewise for angular momenta about the principal axes of bodies. Averages
+    of configurations have errors of order dt^2, some 50 times smaller than with noise at the ends of the step; keep dt times the
+    highest frequency below 0.6. Each step needs one force evaluation. Noise is a function of seed, member, step and body: runs
+    repeat to the bit, and so does `resume`.
+
+    The law of the momenta holds inside the step. The run records their mean squares there (`equipartition`, `body_temperature`,
+    `fourth_moment`, `total_momentum_square`, in units of their expected values). The mean squares in its samples are smaller by
+    the part (dt omega)^2/4. Choose `HybridMonteCarlo` for averages without any bias.
+
+    Linked bodies move along their joints, in half steps of `Rattle`. There the bath has one temperature, rates may differ from
+    body to body and about their axes, and the run records momentum times velocity of each joint.
 
     Parameters
     ----------
     temperature : kT, in units of energy: a number, or one for each body
-    friction : rate gamma at which momenta decay: a number; one for each body, 0 for those outside of the bath; or a `Friction`. With 0
-        for all it is `Splitting(2)`; with inf each step begins with fresh momenta, the overdamped limit
-    seed : of the noise, below 2^64
+    friction : rate gamma at which momenta decay: a number; one for each body, with 0 for bodies outside the bath; or a `Friction`.
+        With 0 for all, the method is `Splitting(2)`; with inf, each step draws fresh momenta: the overdamped limit
+    seed : seed of the noise, below 2^64
     rotor : how bodies turn freely; `SymmetricRotation()` by default
 
     Examples

@@ -139,9 +139,9 @@ class Jacobi(Rotor):
 
     y = (k1 cn, k2 sn, k3 dn), the orientation by the argument of a theta function.
 
-    No step error, any dt, any order of the moments; each sample is evaluated from the start, so errors stay near
-    eps (1 + |omega| t). Symplectic, keeps everything. Costs less than a step of `DMV(2)`. As a rotor inside a splitting it starts anew
-    in each drift and costs three; `DMV(10)` is then as accurate and cheaper.
+    No step error, any dt, any order of the moments. Each sample is evaluated from the start, so errors stay near
+    eps (1 + |omega| t). Symplectic, keeps everything. Costs less than a step of `DMV(2)`. As a rotor inside a splitting it starts
+    anew in each drift and costs three such steps; `DMV(10)` is then equally accurate and cheaper.
 
     References
     ----------

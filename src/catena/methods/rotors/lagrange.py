@@ -44,9 +44,9 @@ class Lagrange(Method):
     q0 + i q3, q1 + i q2 and y1 + i y2 are quotients of theta functions, with no pole where the axis is vertical. The spherical pendulum
     is the top that does not spin.
 
-    No step error, any dt; each sample is evaluated from the start, so errors stay near eps (1 + |omega| t), also beside the
+    No step error, any dt. Each sample is evaluated from the start, so errors stay near eps (1 + |omega| t), also near the
     separatrix, near steady precession and for sleeping tops. Symplectic, keeps everything. A sample costs a tenth of a step of
-    `Splitting(6)`. Choose it for every top that it treats; prefer `top.exact(t, start)` for a few times, in any order.
+    `Splitting(6)`. Choose it for every top that it can treat; prefer `top.exact(t, start)` for a few times, in any order.
 
     Examples
     --------

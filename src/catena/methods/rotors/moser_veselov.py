@@ -209,9 +209,9 @@ KEEPS = (Exact("spatial_momentum"), Exact("casimir"), Exact("energy"), Exact("un
 class DMV(Rotor):
     """Discrete Moser-Veselov method of order 2 to 12, or exact.
 
-    Keeps R(q) y, |y| and the energy exactly at every order, one 3 x 3 Newton iteration per step. Order 2 is RATTLE and
-    symplectic, but the least accurate method of its order: choose 6 or more; from 4 on it is a Poisson map that is symplectic
-    up to the order. Needs dt |omega| < 1 (order 2) or a quarter turn (others) and fails beyond with a message.
+    Keeps R(q) y, |y| and the energy exactly at every order, with one 3 x 3 Newton iteration per step. Order 2 is RATTLE and
+    symplectic, but the least accurate method of its order. Orders from 4 on are Poisson maps, symplectic up to their order:
+    choose 6 or more. Needs dt |omega| < 1 (order 2) or less than a quarter turn (others), and otherwise fails with a message.
 
     Parameters
     ----------

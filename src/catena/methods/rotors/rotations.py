@@ -91,8 +91,8 @@ class ThreeRotations(Rotor):
     """Rotations about the axes 1-2-3-2-1: exp(dt/2 T1) exp(dt/2 T2) exp(dt T3) exp(dt/2 T2) exp(dt/2 T1).
 
     Order 2, symplectic, symmetric, explicit; keeps R(q) y and |y| exactly, the energy without drift. Five pairs of sine and
-    cosine. Choose it inside cheap splittings of chains; prefer `SymmetricRotation` for bodies that are nearly symmetric,
-    `DMV` for accuracy. It cannot treat linear bodies.
+    cosine. Choose it inside cheap splittings of chains; prefer `SymmetricRotation` for nearly symmetric bodies, `DMV` for
+    accuracy. It cannot treat linear bodies.
 
     References
     ----------
@@ -115,7 +115,7 @@ class ThreeRotations(Rotor):
 @register
 @dataclass(frozen=True)
 class SymmetricRotation(Rotor):
-    """A symmetric body, turned exactly, between two rotations about an axis.
+    """The exact rotation of a symmetric body between two rotations about an axis.
 
     Order 2, symplectic, symmetric, explicit; exact for symmetric bodies. Keeps R(q) y and |y| exactly, the energy without
     drift. The axes are chosen so that the symmetric part consists of the middle moment and its nearest neighbour in 1/I; the

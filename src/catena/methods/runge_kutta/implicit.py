@@ -292,19 +292,19 @@ class Gauss(_Implicit):
 
     Y_i = z + dt sum_j a_ij f(Y_j), z' = z + dt sum_i b_i f(Y_i), nodes at the roots of the shifted Legendre
     polynomial. Order 2s, symplectic, symmetric, A-stable; keeps every quadratic invariant. Costs s evaluations
-    per sweep, some 5 to 15 sweeps. Choose it when H is not separable or when accuracy near round-off is wanted;
-    prefer `Splitting` for separable H at moderate accuracy.
+    per sweep, some 5 to 15 sweeps. Choose it when H is not separable or for accuracy near round-off; prefer
+    `Splitting` for separable H at moderate accuracy.
 
-    With `span` a step is as long as so many dt, and samples between the ends of steps lie on the polynomial of the collocation, which costs a
-    fiftieth of a step: points there have the order s + 1, and what steps keep is kept at their ends only. The steps, and what is reached at
-    their ends, do not depend on `every`. Sections and events are looked for from sample to sample, by steps of their own.
+    With `span` a step is that many dt long. Samples between the ends of steps lie on the collocation polynomial, which costs
+    a fiftieth of a step; they have the order s + 1, and invariants are kept at the ends of steps only. The steps, and the
+    states at their ends, do not depend on `every`. Sections and events are located from sample to sample, with separate steps.
 
     Parameters
     ----------
     stages : 1 to 16
-    solver : "auto" repeats a step whose fixed point failed with Newton (but for linkages with closed loops, where that takes long to
-        compile); "fixed-point"; "newton" for stiff systems
-    span : how many dt a step is long, 1 to 1000
+    solver : "auto" repeats a step whose fixed point failed with Newton's method (except for linkages with closed loops, where
+        that takes long to compile); "fixed-point"; "newton" for stiff systems
+    span : length of a step in dt, 1 to 1000
 
     Examples
     --------
@@ -398,7 +398,7 @@ class ImplicitMidpoint(_Implicit):
 class RadauIIA(_Implicit):
     """Radau IIA collocation with 2 or 3 stages.
 
-    Order 2s - 1, L-stable, not symplectic: energy is lost. Choose it for stiff systems with damping; prefer
+    Order 2s - 1, L-stable, not symplectic: it loses energy. Choose it for stiff systems with damping; prefer
     `Gauss` where energy matters.
 
     Parameters
@@ -441,7 +441,7 @@ class SunGeng(_Implicit):
     """Sun's symplectic method of order 5 on the Radau nodes.
 
     Three stages, a_ij = (R_ij + b_j - b_j R_ji / b_i) / 2 with R the matrix of Radau IIA. Symplectic but not
-    symmetric; on linear problems the same as Gauss(3). Prefer `Gauss(3)`, which has one order more at equal cost.
+    symmetric; identical to Gauss(3) on linear problems. Prefer `Gauss(3)`, whose order is higher by one at equal cost.
 
     Parameters
     ----------
@@ -468,7 +468,7 @@ class SunGeng(_Implicit):
 class ImplicitEuler(_Implicit):
     """Implicit Euler method, y1 = y0 + dt f(y1).
 
-    Order 1, L-stable; energy decays at any dt. It is here to be compared with.
+    Order 1, L-stable; energy decays at any dt. Included for comparison.
 
     Parameters
     ----------

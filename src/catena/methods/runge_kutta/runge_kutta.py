@@ -88,8 +88,8 @@ class _Explicit(Method):
 class ExplicitEuler(_Explicit):
     """Explicit Euler method, y1 = y0 + dt f(y0).
 
-    Order 1, one evaluation per step; energy grows. It is here to be compared with: prefer `EulerB` at the
-    same cost, or any other method.
+    Order 1, one evaluation per step; energy grows. Included for comparison: prefer `EulerB` at the same
+    cost, or any other method.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class RK4(_Explicit):
     """The classical Runge-Kutta method.
 
     Order 4, four evaluations per step, not symplectic: the energy error grows with time (on the oscillator
-    it decays). Choose it for short runs of small accuracy; prefer `Splitting` or `Gauss` for long ones.
+    it decays). Choose it for short runs of low accuracy; prefer `Splitting` or `Gauss` for long ones.
 
     References
     ----------

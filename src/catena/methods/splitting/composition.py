@@ -72,14 +72,14 @@ class Composition(Method):
     """Composition of a symmetric method of order 2 (or more) with itself.
 
     One step makes 3 to 17 steps of the base with the weights of the scheme (twice as many of half the length, if two steps
-    of the base are near the identity, but one is not); the result has the order of the scheme, is symmetric, and keeps
+    of the base are near the identity but one is not). The result has the order of the scheme, is symmetric, and keeps
     what the base keeps. Prefer `Splitting` where the kinetic energy is quadratic.
 
     Parameters
     ----------
     base : any symmetric method of order 2
     scheme : "yoshida4", "suzuki4", "yoshida6", "kahanli6", "yoshida8", "suzukiumeno8" or "kahanli8"; the best of
-        their order (smallest weights) are "suzuki4", "kahanli6" and "kahanli8"
+        each order (smallest weights) are "suzuki4", "kahanli6" and "kahanli8"
 
     References
     ----------

@@ -127,15 +127,16 @@ class Nystrom4(_WithCommutator):
 class Nystrom6(_WithCommutator):
     """Splitting of order 6 with seven drifts and commutator kicks.
 
-    The errors of `Splitting(6)` with seven drifts instead of eleven, or smaller ones with eight derivatives of the force more. Symplectic,
-    symmetric, explicit. Choose it for tops and for Hamiltonians whose force is cheap to derive; prefer `Lagrange` for symmetric tops.
+    Errors as small as those of `Splitting(6)`, or smaller, with seven drifts instead of eleven, but with eight derivatives of
+    the force in addition. Symplectic, symmetric, explicit. Choose it for tops and for Hamiltonians whose force is cheap to
+    differentiate; prefer `Lagrange` for symmetric tops.
 
     Parameters
     ----------
     rotor : for systems with bodies, how they turn freely in a drift; order 6 or more. By default the exact rotation of a top with two
         equal moments, else `DMV(10)`
-    weak : five drifts for weak potentials, such as that of a fast top: errors linear in the potential begin with order 8. Elsewhere its
-        errors of the energy are hundreds of times larger
+    weak : five drifts, for weak potentials such as that of a fast top: errors linear in the potential begin with order 8.
+        Elsewhere its energy errors are hundreds of times larger
 
     References
     ----------

@@ -131,11 +131,11 @@ class Splitting(TurnsBodies):
     Parameters
     ----------
     order : 2, 4, 6 or 8
-    rotor : for systems with bodies, how they turn freely in a drift; orders 4 and 6 need one of at least their order. By default
-        `SymmetricRotation()` for order 2, and for a top with two equal moments, of which it is the exact rotation; else
-        `DMV(10)`, which is symplectic up to its order: the defect of a step grows with (dt |omega|)^11 and is 1e-14 at
-        dt |omega| = 0.3; `Jacobi()` has none, nor do compositions of `SymmetricRotation()`. Where the powers of moments of inertia that `DMV(10)`
-        takes are no doubles (a molecule in SI units) it is `Jacobi()`
+    rotor : for systems with bodies, how they turn freely in a drift; orders 4 and 6 need a rotor of at least their order. The
+        default is `SymmetricRotation()` for order 2 and for a top with two equal moments, where it is exact; otherwise
+        `DMV(10)`. That one is symplectic up to its order: the defect of a step grows with (dt |omega|)^11 and is 1e-14 at
+        dt |omega| = 0.3. `Jacobi()` has no defect, nor do compositions of `SymmetricRotation()`. `Jacobi()` is also the default
+        where the powers of moments of inertia in `DMV(10)` exceed the range of doubles (a molecule in SI units)
 
     References
     ----------

@@ -279,11 +279,11 @@ class Taylor(Method):
 
     z(t + h) = sum z_k h^k, h = min over j = p - 1, p of (tolerance |z_0|/|z_j|)^(1/j), p = 15, 18 or 21 by the tolerance.
 
-    Samples and sections are evaluated on the series: they change neither the steps nor the result. In a dt that holds several series
-    signs are compared at the end of each. Not symplectic, but with
-    `tolerance=None` only rounding errors are left, compensated and without a bias: energies of 10^4 Kepler periods wander by
-    3e-14. Choose it for the highest accuracy, for short runs, and where steps must vary; prefer `Splitting` for long runs at moderate
-    accuracy, `Lagrange` for symmetric tops. For Hamiltonians, bodies and tops whose equations do not branch.
+    Samples and sections are evaluated on the series: they change neither the steps nor the result. In a dt that holds several
+    series, signs are compared at the end of each. Not symplectic, but with `tolerance=None` only rounding errors remain,
+    compensated and without bias: over 10^4 Kepler periods the energy wanders by 3e-14. Choose it for the highest accuracy, for
+    short runs, and where steps must vary; prefer `Splitting` for long runs at moderate accuracy, `Lagrange` for symmetric
+    tops. For Hamiltonians, bodies and tops whose equations do not branch.
 
     Parameters
     ----------
