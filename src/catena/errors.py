@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CatenaError(Exception):
-    """Base of every error that is the user's to handle.
+    """Base class of all errors that users may handle.
 
     Parameters
     ----------
@@ -34,30 +34,30 @@ class CatenaError(Exception):
 
 
 class InputError(CatenaError):
-    """A value, name or text that cannot be used as given."""
+    """A value, name or text that cannot be used as it was given."""
 
 
 class CapabilityError(CatenaError):
-    """A method that cannot treat this system, or a system that does not offer what was asked."""
+    """The method cannot treat this system, or the system does not offer what was asked for."""
 
 
 class KernelError(CatenaError):
-    """A kernel that reads or writes outside its arrays, or writes into parameters: a mistake in a system or method, found by plain Python or `CATENA_DEBUG=1`."""
+    """A kernel reads or writes outside its arrays, or writes to parameters: a mistake in a system or method, found by plain Python or `CATENA_DEBUG=1`."""
 
 
 class StoreError(CatenaError):
-    """A run store that cannot be created, read or continued. Nothing in it was changed."""
+    """A run store cannot be created, read or continued. Nothing in it was changed."""
 
 
 class StepFailure(CatenaError):
-    """A step that could not be made. What was recorded before it is kept.
+    """A step could not be made. What was recorded before it is kept.
 
     Attributes
     ----------
     step, time : the step that failed (1 is the first) and the time at its start
-    body : the body whose equations were farthest from solved, where it is known
+    body : the body whose equations were farthest from solved, if known
     changes : relative changes in the last sweeps of the iteration that failed
-    run : the Run with everything recorded until then
+    run : the Run with everything recorded so far
     """
 
     def __init__(self, wrong: str, *, step: int, time: float, do: str, where: str = "") -> None:
@@ -71,7 +71,7 @@ class StepFailure(CatenaError):
 
 
 class CatenaWarning(UserWarning):
-    """Something was put right on the way in, or looks unintended; the message says what."""
+    """An input was corrected, or looks unintended; the message says what."""
 
 
 _warned: WeakKeyDictionary[object, set[str]] = WeakKeyDictionary()

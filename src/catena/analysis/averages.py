@@ -34,8 +34,8 @@ class Average:
     Attributes
     ----------
     mean, error : the mean, and its standard error
-    effective : how many independent samples would have that error
-    correlation_time : half of the time between two of them; nan if it is no mean along time
+    effective : number of independent samples that would have that error
+    correlation_time : half of the time between two of these; nan if this is not a mean along time
 
     Examples
     --------

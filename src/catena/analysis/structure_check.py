@@ -123,23 +123,24 @@ def _cells(row: CheckRow) -> tuple[str, ...]:
 
 
 def check(system: System | Problem, method: Method, start: State | None = None, *, dt: float | None = None) -> Check:
-    """Measure what a method does to a system: its order, the structures it keeps, whether it can be undone, what is kept.
+    """Measure what a method does to a system: its order, the structures it keeps, whether it is symmetric, and what it conserves.
 
-    Everything is measured at one start with a step that is long enough to show what the method does. Each number has an error: what
-    cannot be told from zero is called kept. The symplectic form is looked at on the motions that fulfil the constraints; in
-    the stepped variables if they are canonical, else in positions, orientations and their momenta. "to order 10" says that the
-    defect of a step falls with dt^11, though the method has a lower order. Of invariants a run of 2000 steps is audited.
+    Everything is measured at one start, with a step that is long enough to show what the method does. Each number has an error: a
+    defect that cannot be distinguished from zero counts as kept. The symplectic form is measured on the motions that satisfy the
+    constraints: in the stepped variables if they are canonical, otherwise in positions, orientations and their momenta. "to order
+    10" means that the defect of a step falls with dt^11, although the method has a lower order. Invariants are audited over a run
+    of 2000 steps.
 
     Parameters
     ----------
-    system : what moves; a `Problem` brings its start, and its step as a first guess
-    method : how it is stepped
-    start : where; one at which nothing vanishes by symmetry tells most
-    dt : step with which structures are measured; by default it is found
+    system : the system; a `Problem` also supplies its start, and its step as a first guess
+    method : the method
+    start : where to measure; best a state at which nothing vanishes by symmetry
+    dt : step with which structures are measured; by default one is searched for
 
     Returns
     -------
-    Check : prints as a table; `.ok` tells whether every promise holds
+    Check : prints as a table; `.ok` says whether every promise holds
 
     Raises
     ------

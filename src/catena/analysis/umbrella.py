@@ -67,14 +67,14 @@ def free_energy(
     runs : runs in a heat bath of one temperature; or an ensemble or a sweep of them with `keep="samples"`
     coordinate : text in the names of the state
     bias : energy that was added to that of the system, text in x, the coordinate, and in names of numbers: "k/2*(x - c)**2"
-    numbers : for each run the values of these names; the parameters of its system if None
-    bins, range : equally wide bins, over all values if no range is given
-    after : time from which on samples count; None: without the first fifth
+    numbers : the values of these names for each run; the parameters of its system if None
+    bins, range : bins of equal width, over all values if no range is given
+    after : time from which samples count; None: all but the first fifth
 
     Returns
     -------
     Dataset
-        `free_energy` and `error` along `value`, 0 at its lowest; `density` of the system without bias
+        `free_energy`, 0 at its minimum, and `error` along `value`; `density` of the system without bias
 
     Examples
     --------

@@ -56,17 +56,20 @@ def sweep(
     out: str | Path | None = None,
     progress: Progress = None,
 ) -> xarray.Dataset:
-    """Run a case, or what a function makes, at every point of a grid.
+    """Run a case, or problems made by a function, at every point of a grid.
 
     Parameters
     ----------
-    case : path of a case; or a function that takes the names of the grid, and perhaps `rng`, and gives a Problem, or a system with its start; a method may follow
-    grid : values by name, a dimension each. For a case a name is a key, such as "run.dt" or "system.right.force.0", or it stands for one:
-        {"force": ("system.right.force.0", [1, 2, 3])}; None takes the axes of the case's [sweep] table
-    repeats : members at each point, 1 if None; they differ in their `rng`, a numpy Generator that depends on the seed and the number of the member alone
-    seed : of these; 0 if None
-    method, steps, dt, every, keep, reduce : as for `ensemble`; those of the case, or of the function, if None
-    device, threads, client, out, progress : as for `ensemble`. What is stored survives being killed: `ct.resume(path).study` is the same Dataset
+    case : path of a case; or a function that takes the names of the grid, and optionally `rng`, and returns a Problem, or a system
+        and its start, optionally followed by a method
+    grid : values by name; each is a dimension. For a case, a name is a key, such as "run.dt" or "system.right.force.0", or stands for
+        one: {"force": ("system.right.force.0", [1, 2, 3])}. None: the axes of the case's [sweep] table
+    repeats : members at each point, 1 if None. They differ in `rng`, a numpy Generator that depends only on the seed and the number
+        of the member
+    seed : seed of these generators; 0 if None
+    method, steps, dt, every, keep, reduce : as for `ensemble`; if None, those of the case or of the function
+    device, threads, client, out, progress : as for `ensemble`. A stored sweep survives being killed: `ct.resume(path).study` is the
+        same Dataset
 
     Returns
     -------

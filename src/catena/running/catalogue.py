@@ -105,7 +105,7 @@ def dash(word: str) -> str:
 
 
 def list_methods(system: System | None = None) -> MethodTable:
-    """The methods with their traits; with a system, those that can treat it and what they promise for it.
+    """All methods with their traits; or, for a system, those that can treat it, with what they promise for it.
 
     Examples
     --------

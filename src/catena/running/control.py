@@ -27,10 +27,10 @@ class Seen:
 
     Attributes
     ----------
-    time : now
-    angle, speed : of the joints of its motors, in their order; of sliders displacement and velocity
-    state : of all bodies
-    memory : numbers of its own, which it may change in place; they are kept with the run
+    time : the current time
+    angle, speed : of the joints of its motors, in their order; for sliders displacement and velocity
+    state : the state of all bodies
+    memory : numbers of its own, which it may change in place; they are stored with the run
     """
 
     def __init__(self, driver: Driver, memory: Array) -> None:
@@ -95,18 +95,18 @@ class Named:
 
 @dataclass(frozen=True)
 class Controller:
-    """A Python function that sets the torques of motors at fixed times; in between they are held, and the steps stay compiled.
+    """A Python function that sets the torques of motors at fixed times. Between them the torques are held, and the steps stay compiled.
 
-    It sets the motors that have neither torque nor target, `Motor(joint)`, in their order, up to their efforts. What it returned stands in
-    `run.control`, their work in `load_work`. A run with `out` can be resumed: the function is then asked for again, by its name if
-    it can be imported.
+    It sets the motors that have neither torque nor target, `Motor(joint)`, in their order, up to their efforts. What it returned is in
+    `run.control`, the work of the motors in `load_work`. A run with `out` can be resumed; the function must then be given again, by
+    its name if it can be imported.
 
     Parameters
     ----------
-    function : called with `time`, `angle` and `speed` of the joints of its motors, `state` and `memory` as attributes of its one argument; it
-        returns a torque for each motor (a force, on a slider)
-    every : it is called before each so many steps, at the start first
-    memory : how many numbers it may keep in `memory`, zero at the start. What it keeps elsewhere a resumed run does not know
+    function : takes one argument with the attributes `time`, `angle` and `speed` of the joints of its motors, `state` and `memory`;
+        returns a torque for each motor (for a slider: a force)
+    every : number of steps between calls; the first call is at the start
+    memory : how many numbers it may keep in `memory`, zero at the start. A resumed run does not know what it keeps elsewhere
 
     Examples
     --------

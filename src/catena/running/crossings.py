@@ -19,15 +19,15 @@ from ..systems.base import System
 class Section:
     """A surface of section: the states where `text` crosses zero are recorded, located to the accuracy of the method.
 
-    The signs at both ends of each dt are compared, so that of two crossings within one dt none is found; `Taylor` compares them at the
-    ends of its series, too.
+    The signs at both ends of each dt are compared, so two crossings within one dt are missed; `Taylor` also compares them at the
+    ends of its series.
 
     Parameters
     ----------
-    name : under which `run.sections` holds the crossings
+    name : the name in `run.sections`
     text : expression in the names of the state, t and the parameters
     direction : +1 counts crossings upwards, -1 downwards, 0 both
-    where : condition that a crossing must fulfil, such as "q1 > 0"
+    where : condition that a crossing must satisfy, such as "q1 > 0"
 
     Examples
     --------
@@ -51,11 +51,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens when `text` changes sign from one end of a dt to the other, in either direction.
+    """An event: `text` changes sign from one end of a dt to the other, in either direction.
 
     Parameters
     ----------
-    name : under which `run.events` lists it
+    name : the name in `run.events`
     text : expression in the names of the state, t and the parameters
     stop : whether the run ends with the step in which it happens
     """

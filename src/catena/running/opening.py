@@ -28,7 +28,7 @@ def open(path: str | Path) -> Run | Any:
 
     Raises
     ------
-    StoreError : it is not a run store, of another format, or damaged
+    StoreError : it is not a run store, has another format, or is damaged
     """
     if isinstance(path, (str, Path)) and "ensemble" in read_spec(path):
         return StoredEnsemble(path)
@@ -53,17 +53,17 @@ def resume(
     path : directory of the stored run or ensemble
     t_end, steps : the total length, counted from the start of the run; as planned if neither is given
     progress : as for `simulate`, or for `ensemble`
-    anyway : go on although another program computed it: another version of catena, or other kernels. The store then says from
-        which step on. The same program is never refused, wherever it was moved to
-    client : of an ensemble, as for `ensemble`; it need not be the one with which it was begun
+    anyway : continue although another program computed it: another version of catena, or other kernels. The store then notes from
+        which step on. The same program is never refused, wherever its code has moved
+    client : for an ensemble, as for `ensemble`; it need not be the client with which it was started
     threads : as for `simulate`, or for `ensemble`
-    control : of a run with a `Controller` its function, or "module:function", which is imported. A store only tells its name: nothing that
-        a store names is run unless you say so
-    device : of a run, as for `simulate`; an ensemble goes on where it was begun
+    control : for a run with a `Controller`, its function, or "module:function", which is imported. The store has only its name:
+        nothing that a store names is run unless you say so
+    device : for a run, as for `simulate`; an ensemble continues on the device on which it was started
 
     Raises
     ------
-    StoreError : it is damaged, another process writes it, or another program computed it
+    StoreError : it is damaged, another process is writing it, or another program computed it
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")

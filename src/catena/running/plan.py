@@ -38,9 +38,9 @@ class Problem(Generic[Moved]):
 
     Attributes
     ----------
-    name : what it is called
-    about : one paragraph: what it is, what one sees, and why
-    system, start, dt : what moves, from where, with which step
+    name : its name
+    about : one paragraph: what it is, what it shows, and why
+    system, start, dt : the system, its start, and the step
     exact : time -> State, or None
     facts : known numbers about the motion, such as a period, by name
     """

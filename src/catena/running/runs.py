@@ -39,7 +39,7 @@ VERIFIED_BYTES = 2**28  # stores up to this size are read when they are opened; 
 
 
 class Run(ABC, Generic[Moved]):
-    """A run, finished or not: read by `data`, `final`, `sections`, `events`, judged by `audit`."""
+    """A run, finished or not. `data`, `final`, `sections` and `events` hold its results; `audit` judges it."""
 
     plan: Plan[Moved]
     steps: int
@@ -61,22 +61,22 @@ class Run(ABC, Generic[Moved]):
 
     @property
     def system(self) -> Moved:
-        """The system that moved."""
+        """The system of the run."""
         return self.plan.system
 
     @property
     def method(self) -> Method:
-        """The method that moved it."""
+        """The method of the run."""
         return self.plan.method
 
     @property
     def counts(self) -> dict[str, int]:
-        """What the method counted: for implicit methods `sweeps` of the iteration, and `newton_steps`, steps that took Newton."""
+        """Counts of the method: for implicit methods `sweeps` of the iteration, and `newton_steps`, steps that needed Newton's method."""
         return self.method.counts(self._carry)
 
     @property
     def doubt(self) -> str:
-        """Why averages along the run tell nothing, such as trajectories that were hardly ever accepted; mostly empty."""
+        """Why averages along the run mean nothing, such as trajectories that were hardly ever accepted; mostly empty."""
         return self.method.doubt(self._carry)
 
     @cached_property
@@ -102,7 +102,7 @@ class Run(ABC, Generic[Moved]):
 
     @cached_property
     def events(self) -> Happenings:
-        """What happened, in the order of time: the events asked for, and what the samples show, such as a torn link."""
+        """Events in the order of time: those that were asked for, and those that the samples show, such as a torn link."""
         happened = []
         if self.plan.events:
             table = self._dataset("event_", "event").load()
@@ -138,12 +138,12 @@ class Run(ABC, Generic[Moved]):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """From which steps on another program computed it, or another machine, in a few lines; mostly none."""
+        """The steps from which another program or another machine computed it, in a few lines; mostly none."""
         return changes(self.origins)
 
     @cached_property
     def damage(self) -> tuple[str, ...]:
-        """What happened that changes what the run means, such as a torn link, in a few lines."""
+        """Events that change the meaning of the run, such as a torn link, in a few lines."""
         return tuple(damage_lines(sorted((grave for _, grave in self._grave), key=lambda h: h.time)))
 
     def _samples(self) -> Samples:
@@ -151,15 +151,15 @@ class Run(ABC, Generic[Moved]):
         return self.data
 
     def audit(self, *, probe: bool | None = None) -> Audit:
-        """Promised against measured, one row per invariant, and what happened that changes what the run means.
+        """Promised against measured, one row per invariant, and events that change the meaning of the run.
 
         In a heat bath `audit.canonical` compares averages with the laws of the temperature, see `catena.running.auditing.canonical`.
 
         Parameters
         ----------
-        probe : whether an error that is not small is compared with what the order of the method predicts, see `catena.running.probing`: that
-            makes up to 5 % of the steps of the run again, with half the step. None: if the run was made by this process; of one that
-            was opened nothing is computed
+        probe : whether to compare an error that is not small with what the order of the method predicts, see
+            `catena.running.probing`: this repeats up to 5 % of the steps of the run, with half the step. None: only if this process
+            made the run; for a run that was opened nothing is computed
         """
         samples = self._samples()
         time = np.asarray(samples["time"])
@@ -215,7 +215,7 @@ class Run(ABC, Generic[Moved]):
 
         Parameters
         ----------
-        t_end : time until which the path is looked at, to the last sample before it; the end of the run if None
+        t_end : time up to which the path is checked (to the last sample before it); the end of the run if None
         """
         from .accuracy import path_error
 
@@ -228,17 +228,17 @@ class Run(ABC, Generic[Moved]):
         return spectrum(self, name)
 
     def average(self, quantity: str | ArrayLike, *, after: float | None = None) -> Average:
-        """The mean of a quantity along the run, with an error that knows how long the run remembers.
+        """The mean of a quantity along the run, with an error that accounts for correlation in time.
 
         Parameters
         ----------
         quantity : text in the names of the state, the invariants and what the method records, such as "q1**2" or
             "body_temperature[3]"; or a number for each sample
-        after : time from which on samples count; None: without the first fifth of the run
+        after : time from which samples count; None: all but the first fifth of the run
 
         Returns
         -------
-        Average, with `mean`, `error`, `effective` (independent samples that would have that error) and `correlation_time`
+        Average, with `mean`, `error`, `effective` (number of independent samples with that error) and `correlation_time`
 
         Examples
         --------
@@ -265,7 +265,8 @@ class Run(ABC, Generic[Moved]):
         Parameters
         ----------
         quantity, after : as for `average`
-        lags : how many lags, the first is 0, the others whole numbers of samples; at most a fortieth of the samples. 101 if None, or fewer
+        lags : number of lags; the first is 0, the others are whole numbers of samples. At most a fortieth of the samples; None: 101,
+            or fewer
         """
         from ..analysis.averages import autocorrelation
 
@@ -279,12 +280,12 @@ class Run(ABC, Generic[Moved]):
         *,
         after: float | None = None,
     ) -> xarray.Dataset:
-        """Density of a quantity in equally wide bins: `density` and `error` along `value`, the middle of the bins.
+        """Density of a quantity in bins of equal width: `density` and `error` along `value`, the middle of the bins.
 
         Parameters
         ----------
         quantity, after : as for `average`
-        bins, range : how many bins, and from where to where; over all values if None
+        bins, range : number of bins, and their range; over all values if None
         """
         from ..analysis.averages import histogram
 
@@ -298,9 +299,9 @@ class Run(ABC, Generic[Moved]):
         *,
         after: float | None = None,
     ) -> xarray.Dataset:
-        """Free energy along a coordinate, -kT log(density): `free_energy`, 0 at its lowest, and `error` along `value`.
+        """Free energy along a coordinate, -kT log(density): `free_energy`, 0 at its minimum, and `error` along `value`.
 
-        Where barriers keep one run from seeing all, bias several and use `ct.free_energy`.
+        Where barriers keep one run from visiting everything, bias several runs and use `ct.free_energy`.
 
         Parameters
         ----------
@@ -322,9 +323,9 @@ class Run(ABC, Generic[Moved]):
 
         Parameters
         ----------
-        path : HTML file to write; None: only the page is returned, which a notebook shows
-        title : heading; by default what moved
-        frames : most samples that are shown, 2000 if None; if there are more, every k-th is, and the page says so
+        path : HTML file to write; None: only return the page, which a notebook shows
+        title : heading; by default the system
+        frames : largest number of samples to show, 2000 if None; if there are more, every k-th is shown, and the page says so
         """
         from ..output.page.page import page_of
 
@@ -338,8 +339,8 @@ class Run(ABC, Generic[Moved]):
 
         Parameters
         ----------
-        path : file that ends with .mp4, which needs ffmpeg (the extra `movie` brings it), or with .gif
-        seconds : longest duration; samples are left out where there are more than it takes
+        path : a file that ends with .mp4, which needs ffmpeg (the extra `movie` installs it), or with .gif
+        seconds : longest duration; samples are left out if there are too many
         fps : frames per second
         """
         from ..output.movie import movie
@@ -347,7 +348,7 @@ class Run(ABC, Generic[Moved]):
         return movie(self, path, seconds=seconds, fps=fps)
 
     def export(self, path: str | Path, format: str | None = None) -> Path:
-        """Write the run for other programs, as the suffix says; see `catena.output.export.exporting.export`."""
+        """Write the run for other programs, in the format of the suffix; see `catena.output.export.exporting.export`."""
         from ..output.export.exporting import export
 
         return export(self, path, format)

@@ -85,19 +85,20 @@ def simulate(
 
     Parameters
     ----------
-    system : a System, or a Problem, which brings start and dt
+    system : a System, or a Problem, which also supplies start and dt
     start : a state of the system
     method : the system's default if None
     dt : step size; the problem's or the system's suggestion if None
     steps, t_end : the length, one of them; dt must divide t_end - t0
-    every : a sample is kept every so many steps
-    out : directory `name.zarr` to stream the run into; memory stays flat, and the run survives being killed. Without it samples
-        are in memory: 4 GiB of them at most, or half of what is available
+    every : number of steps between samples
+    out : directory `name.zarr` into which the run is streamed. Memory then stays constant, and the run survives being killed. Without
+        it samples are in memory: at most 4 GiB, or half of what is available
     sections, events : what to watch for inside the run
     progress : True, False, a callable (step, steps, time, energy error), or None: a bar if on a terminal
-    threads : how many share the steps of a long chain (some 10 000 bodies and more, `Splitting`); one if None. The bits do not depend on it
-    control : a Python function that sets the torques of motors as the run goes
-    device : "cuda": a thread of a GPU for each body of such a chain (some 100 000 of them and more). The bits do not depend on it, either
+    threads : number of threads that share the steps of a long chain (some 10 000 bodies or more, `Splitting`); one if None. The bits
+        do not depend on it
+    control : a Python function that sets the torques of motors during the run
+    device : "cuda": a GPU thread for each body of such a chain (some 100 000 bodies or more). The bits do not depend on it either
 
     Returns
     -------

@@ -215,14 +215,14 @@ class System(ABC):
         raise no_bath(self, "its kinetic energy has no constant masses")
 
     def maxwell(self, state: State, temperature: float, *, seed: int = 0, member: int = 0) -> State:
-        """The state with momenta drawn at a temperature; positions stay, and what is held or does not exist gets none.
+        """The state with momenta drawn at a temperature. Positions stay; nothing is drawn for motions that are held or do not exist.
 
         Parameters
         ----------
-        state : from which positions, orientations and time are taken
+        state : the state that gives positions, orientations and time
         temperature : kT, in units of energy
         seed : below 2^64
-        member : number of the start, for the many of an ensemble; each has its own momenta
+        member : number of the start in an ensemble; each has its own momenta
 
         Raises
         ------

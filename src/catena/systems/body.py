@@ -40,14 +40,14 @@ class Particles:
 class Body:
     """A rigid body, given by its principal moments of inertia.
 
-    Other ways to give one: `from_particles`, `from_inertia`, `from_mesh`, `box`, `ellipsoid`, `disc`, `rod`,
-    `tetrahedron`. A body that is flat, a line or a point is legal; `kind` says so.
+    Other ways to make one: `from_particles`, `from_inertia`, `from_mesh`, `box`, `ellipsoid`, `disc`, `rod`,
+    `tetrahedron`. Bodies may be flat, a line or a point; `kind` says which.
 
     Parameters
     ----------
     mass : positive
-    moments : principal moments I1, I2, I3 about the centre of mass, along the axes of the body, in any order;
-        none may exceed the sum of the others by more than 16 units of rounding of the largest
+    moments : principal moments I1, I2, I3 about the centre of mass, along the axes of the body, in any order.
+        None may exceed the sum of the others by more than 16 rounding units of the largest
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class Body:
     tensor : (3, 3) inertia tensor about the centre, in the axes in which the body was given
     moments : (3,) principal moments of inertia
     second_moments : (3,) d_k = int X_k^2 dm along the principal axes; I1 = d2 + d3 (cyclic)
-    frame : (4,) unit quaternion, scalar first, that turns principal axes into the given ones
+    frame : (4,) unit quaternion, scalar first, from the principal axes to the given axes
     kind : "solid", "planar", "linear" or "point": three, two, one or no d_k is positive
-    particles : in the given axes, about the centre; none for a body given otherwise
+    particles : in the given axes, relative to the centre; none if the body was not given by particles
 
     Notes
     -----
@@ -100,13 +100,13 @@ class Body:
 
         Parameters
         ----------
-        positions : (n, 3), anywhere; the body's own coordinates have their origin in the centre of mass
+        positions : (n, 3), anywhere; the body's own coordinates have their origin at the centre of mass
         masses : (n,), or one number for all
-        types : n names or integers by which pair potentials tell particles apart; by default all are 0
+        types : n names or integers by which pair potentials distinguish particles; by default all are 0
 
         Notes
         -----
-        Particles whose distance to a plane or line is below 8 units of rounding of their coordinates lie in it.
+        Particles count as lying in a plane or on a line if their distance to it is below 8 rounding units of their coordinates.
         """
         where = "Body.from_particles"
         x, m, kinds = _particles(positions, masses, types, where)
@@ -115,7 +115,7 @@ class Body:
 
     @classmethod
     def from_inertia(cls, mass: float, tensor: ArrayLike) -> Body:
-        """A body with this inertia tensor (3, 3) about its centre of mass."""
+        """A body with a given inertia tensor (3, 3) about its centre of mass."""
         where = "Body.from_inertia"
         mass, given = _positive(mass, f"{where}.mass"), finite_numbers(tensor, (3, 3), where=f"{where}.tensor")
         odd = np.abs(given - given.T)
@@ -138,13 +138,13 @@ class Body:
 
     @classmethod
     def from_mesh(cls, vertices: ArrayLike, faces: ArrayLike, density: float = 1.0) -> Body:
-        """The inside of a closed surface of triangles, filled with this density.
+        """The interior of a closed surface of triangles, filled with a density.
 
         Parameters
         ----------
         vertices : (n, 3)
         faces : (m, 3) indices of vertices, counter-clockwise seen from outside. Every edge must belong to two
-            triangles that run through it in opposite directions. A surface turned inside out is turned back,
+            triangles that traverse it in opposite directions. A surface that is inside out is corrected,
             with a `CatenaWarning`.
         """
         where = "Body.from_mesh"
@@ -178,13 +178,13 @@ class Body:
 
     @classmethod
     def box(cls, size: ArrayLike, mass: float = 1.0) -> Body:
-        """A solid box with these edges along the axes; d = m (a^2, b^2, c^2)/12."""
+        """A solid box with given edges along the axes; d = m (a^2, b^2, c^2)/12."""
         edges = _lengths(size, (3,), "Body.box.size")
         return cls._of_extents({"shape": "box", "size": edges.tolist()}, mass, edges, np.full(3, 12.0))
 
     @classmethod
     def ellipsoid(cls, semi_axes: ArrayLike, mass: float = 1.0) -> Body:
-        """A solid ellipsoid with these semi-axes; d = m (a^2, b^2, c^2)/5."""
+        """A solid ellipsoid with given semi-axes; d = m (a^2, b^2, c^2)/5."""
         radii = _lengths(semi_axes, (3,), "Body.ellipsoid.semi_axes")
         return cls._of_extents({"shape": "ellipsoid", "semi_axes": radii.tolist()}, mass, radii, np.full(3, 5.0))
 
@@ -203,10 +203,10 @@ class Body:
 
     @classmethod
     def tetrahedron(cls, vertices: ArrayLike | None = None, mass: float | None = None) -> Body:
-        """A solid tetrahedron with these vertices (4, 3); without vertices, four particles of mass 1.
+        """A solid tetrahedron with given vertices (4, 3); without vertices, four particles of mass 1.
 
-        The particles are (-1/2, -1/3, -1/4), (1/2, -1/3, -1/4), (0, 2/3, -1/4), (0, 0, 3/4): centre of mass in the
-        origin, principal axes along the axes, I = (17/12, 5/4, 7/6).
+        The particles are (-1/2, -1/3, -1/4), (1/2, -1/3, -1/4), (0, 2/3, -1/4), (0, 0, 3/4), with the centre of mass at the
+        origin, principal axes along the coordinate axes, and I = (17/12, 5/4, 7/6).
         """
         where = "Body.tetrahedron"
         if vertices is None:
@@ -230,7 +230,7 @@ class Body:
 
     @classmethod
     def from_description(cls, description: Mapping[str, object]) -> Body:
-        """The body that `describe` (or a case) wrote down.
+        """The body that `describe` (or a case) describes.
 
         Examples
         --------
@@ -256,7 +256,7 @@ class Body:
         return ways[shape](**arguments)
 
     def describe(self) -> dict[str, Json]:
-        """The body as a case writes it: JSON that `from_description` turns back into the same body, bit for bit."""
+        """The body as it is written in a case: JSON from which `from_description` makes the same body, bit for bit."""
         return json.loads(self._text)
 
     @property
@@ -271,21 +271,21 @@ class Body:
 
     @cached_property
     def principal_particles(self) -> Particles:
-        """The particles in the principal frame; exactly in the plane or on the line of a planar or linear body."""
+        """The particles in the principal frame, exactly in the plane or on the line of a planar or linear body."""
         turned = rotations.apply(self.frame_matrix.T, self.particles.positions)
         turned[:, self.second_moments == 0.0] = 0.0
         return Particles(_freeze(turned), self.particles.masses, self.particles.types)
 
     @cached_property
     def inverse_moments(self) -> Array:
-        """1/I_k, and 0 about the line of a linear body or for a point: such a rotation does not exist."""
+        """1/I_k; 0 about the line of a linear body or for a point, because that rotation does not exist."""
         return _freeze(np.divide(1.0, self.moments, out=np.zeros(3), where=self.moments > 0.0))
 
     @cached_property
     def rotor_moments(self) -> Array:
-        """The moments for which free rotation is computed: a line turns like the sphere of its moment.
+        """The moments with which free rotation is computed: a line turns like a sphere with the same moment.
 
-        With no momentum along the line, the moment about it never enters.
+        There is no momentum along the line, so the moment about it never enters.
         """
         return _freeze(np.where(self.moments > 0.0, self.moments, self.moments.max()))
 

@@ -41,7 +41,7 @@ class FreeBody(OneBody):
 
     Parameters
     ----------
-    body : what turns; its moments are about the fixed point
+    body : the body that turns; its moments are about the fixed point
 
     Examples
     --------

@@ -74,17 +74,17 @@ def drift_positions(z, e, h, par, work):
 class Hamiltonian(System):
     """A Hamiltonian system dq/dt = H_p, dp/dt = -H_q, from the text (or sympy expression) of its energy.
 
-    The energy may depend on the time, t. Then t is one more coordinate, whose momentum takes up the work: `energy` is H less the work done
-    on the system, which the motion keeps, and `work` is recorded beside it.
+    The energy may depend on the time, t. Then t is one more coordinate, whose momentum accumulates the work. `energy` is then H
+    minus the work done on the system, which the motion conserves, and `work` is recorded beside it.
 
     Parameters
     ----------
-    energy : H as text in the names below, or a sympy expression; a long sum is derived by the shapes of its terms, so that twenty
-        bodies compile as fast as five
+    energy : H as text in the names below, or a sympy expression. Long sums are differentiated by the shapes of their terms, so
+        twenty bodies compile as fast as five
     q, p : names of the coordinates and of their momenta: one string, or a list for several
     parameters : name -> value; numbers can change without compiling again (`with_parameters`). A value may also be a text in t
         and those parameters that are numbers, or a table `Sampled(times, values)`
-    invariants : name -> text of further conserved quantities, to be recorded and audited
+    invariants : name -> text of further conserved quantities, which are recorded and audited
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Hamiltonian(System):
         )
 
     def with_parameters(self, **values: GivenInTime) -> Hamiltonian:
-        """The same system with other parameter values; nothing is derived or compiled again where they are numbers."""
+        """The same system with other parameter values. If they are numbers, nothing is derived or compiled again."""
         for name in values:
             if name not in self.given:
                 raise InputError(

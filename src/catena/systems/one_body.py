@@ -92,7 +92,7 @@ class OneBody(System):
         Parameters
         ----------
         orientation : body to space: (4,) unit quaternion, scalar first; (3, 3) rotation matrix; or scipy's Rotation
-        angular_velocity or angular_momentum : (3,) in the body's axes; `ct.euler_angles` gives both of the first from Euler angles
+        angular_velocity or angular_momentum : (3,) in the body's axes; `ct.euler_angles` converts Euler angles and rates
         """
         if (angular_velocity is None) == (angular_momentum is None):
             raise InputError(

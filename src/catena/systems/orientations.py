@@ -87,17 +87,17 @@ class Attitude(TypedDict):
 
 
 def euler_angles(angles: ArrayLike, rates: ArrayLike | None = None, *, axes: str = "zyz") -> Attitude:
-    """Euler angles, and their rates, as what `start` takes: `top.start(**ct.euler_angles(angles, rates))`.
+    """Convert Euler angles and their rates to arguments of `start`: `top.start(**ct.euler_angles(angles, rates))`.
 
-    R = A_1(a_1) A_2(a_2) A_3(a_3) maps body to space: each turn is about an axis that the turns before it have moved with the
+    R = A_1(a_1) A_2(a_2) A_3(a_3) maps body to space: each turn is about an axis that the previous turns have moved with the
     body. With "zyz" the angles are precession psi, nutation theta and spin phi. The angular velocity, in the axes of the body, is
-    omega = a_1' A_3^T A_2^T e_1 + a_2' A_3^T e_2 + a_3' e_3; its inverse does not exist where the first and the last axis
-    coincide, which is why nothing is stepped in these angles.
+    omega = a_1' A_3^T A_2^T e_1 + a_2' A_3^T e_2 + a_3' e_3. This cannot be inverted where the first and the last axis
+    coincide, so nothing is stepped in these angles.
 
     Parameters
     ----------
     angles : (3,) or (n, 3) in radians, in the order of the axes
-    rates : of the same shape, per unit of time; None: only the orientation is given
+    rates : of the same shape, per unit of time; None: return only the orientation
     axes : three of x, y and z, neighbours different: "zyz", "zxz", "xyz", "zyx", ...
 
     Returns

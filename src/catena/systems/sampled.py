@@ -28,8 +28,8 @@ LEAST_SAMPLES = 4  # of a spline whose second piece is that of the first and thi
 class Sampled:
     """A function of time as a table of samples: the cubic spline through them, without a kink at the first and last knot but one.
 
-    It stands wherever a text in t may stand, and is stored with the run. It has two continuous derivatives; so a method of higher order
-    than 3 keeps its order only if all knots are ends of steps. Beyond the table there are no values: a run must end within it.
+    It may replace any text in t, and is stored with the run. It has two continuous derivatives, so a method of order above 3
+    keeps its order only if all knots are at ends of steps. There are no values beyond the table: a run must end within it.
 
     Parameters
     ----------

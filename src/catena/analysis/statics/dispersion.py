@@ -76,7 +76,7 @@ class Dispersion:
     Attributes
     ----------
     k : (m,) phases from cell to cell, in radians
-    omega : (m, 6 c) frequencies, ascending; imaginary ones, of an unstable state, are negative
+    omega : (m, 6 c) frequencies, ascending; imaginary ones, of an unstable state, are given as negative
     velocity : (m, 6 c) group velocities d omega/dk, in cells per time
     angle, rise : of the screw from cell to cell
     """

@@ -31,21 +31,22 @@ LENGTHENED = 1.5  # of the longest link at the start: from here on it may be tor
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Equilibrium(AtRest):
-    """Where a chain is at rest, and how sure that is.
+    """Where a chain is at rest, and how certain that is.
 
     Attributes
     ----------
     state : at rest
-    energy : with the work of the forces
-    status : "converged": balanced and stable; "saddle": balanced, but there is a way down that could not be taken; "torn": a link has
-        come apart on the way; "not_converged": neither
-    residual, tol : largest component of force that is left, or of torque over a length near that of a link (a power of two); and what was asked for
-    lowest : lowest eigenvalue omega^2 of small motions, rigid ones apart
-    negative : how many eigenvalues are negative
-    flat : motions that cost nothing, such as those of a chain that nothing holds
+    energy : including the work of the forces
+    status : "converged": balanced and stable; "saddle": balanced, but there is a way down that could not be taken; "torn": a link
+        came apart on the way; "not_converged": none of these
+    residual, tol : largest residual component of force, or of torque divided by a length near that of a link (a power of two); and
+        the tolerance
+    lowest : lowest eigenvalue omega^2 of small motions, except rigid ones
+    negative : number of negative eigenvalues
+    flat : number of motions that need no energy, such as those of a chain that nothing holds
     soft : links whose own energy is curved downwards in some direction
-    saddles : the lowest eigenvalue omega^2 < 0 of each unstable equilibrium that was met on the way, and left
-    moved : how far a body is from where it started, at most
+    saddles : the lowest eigenvalue omega^2 < 0 of each unstable equilibrium that the search met and left
+    moved : largest distance of a body from its start
     iterations : steps of Newton's method
     """
 
@@ -56,9 +57,9 @@ class Equilibrium(AtRest):
 
     @cached_property
     def limit(self) -> Limit | None:
-        """The load at which there ceases to be an equilibrium, as a multiple of the one that was asked for; None if it can be borne.
+        """The load beyond which there is no equilibrium, as a multiple of the given load; None if the given load can be borne.
 
-        It is found by following the equilibria from the chain without load on, and only when it is asked for.
+        It is found by following the equilibria from the unloaded chain, and computed only when it is asked for.
         """
         from .equilibrium_path import limit_of_load
 

@@ -61,16 +61,16 @@ class Limit:
 
 @dataclass(frozen=True, eq=False)
 class EquilibriumPath:
-    """Equilibria one after the other.
+    """A sequence of equilibria.
 
     Attributes
     ----------
-    load : (m,) multiples f of the load direction; for a held end, what it takes to move it: the reaction along the motion
-    extension : (m,) what the load works on, from where it begins; for a held end, how far it was moved or turned
-    states : one for each
+    load : (m,) multiples f of the load direction; for a held end, the reaction along its motion
+    extension : (m,) displacement on which the load does work, from its beginning; for a held end, how far it was moved or turned
+    states : a state for each
     lowest : (m,) lowest eigenvalue omega^2 of each
     limit : where stability ends, or None if the path ends before
-    complete : whether the path reaches its end, or the limit; else it could not be followed any farther
+    complete : whether the path reaches its end or the limit; otherwise it could not be followed any further
     """
 
     chain: Chain = field(repr=False)
@@ -88,11 +88,11 @@ class EquilibriumPath:
         return draw_path(self, ax)
 
     def view(self, path: str | Path | None = None, *, title: str | None = None) -> Page:
-        """A page that goes through the equilibria, for a browser or a notebook.
+        """A page that steps through the equilibria, for a browser or a notebook.
 
         Parameters
         ----------
-        path : HTML file to write; None: only the page is returned, which a notebook shows
+        path : HTML file to write; None: only return the page, which a notebook shows
         title : heading
         """
         from ...output.page.pose_pages import path_page

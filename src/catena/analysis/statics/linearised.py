@@ -20,18 +20,18 @@ from .linkage_problem import LinkageProblem
 class Linearised:
     """M du' + (C + G) du + K dphi = 0 for small changes of a motion, and dphi' = du + W dphi.
 
-    dphi are changes of the joint coordinates, du those of their rates. W is zero at rest; where a body on a ball joint turns at the rate w, in its own
-    axes, its turns change by dphi x w. About a state at rest in equilibrium this is M q'' + C q' + K q = 0, K and C are symmetric, and G
-    is zero. About a steady motion (a top that spins, a governor that turns) G and W are not. About any other state the equations hold at that
-    moment only.
+    dphi are changes of the joint coordinates, du those of their rates. W is zero at rest; where a body on a ball joint turns at the
+    rate w, in its own axes, its turns change by dphi x w. About a state at rest in equilibrium this is M q'' + C q' + K q = 0, with
+    symmetric K and C, and G is zero. About a steady motion (a spinning top, a turning governor) G and W are not zero. About any other
+    state the equations hold at that moment only.
 
     Attributes
     ----------
     coordinates : names of the coordinates, in the order of rows and columns
     mass, stiffness : (d, d) M, K
-    damping, gyroscopic : (d, d) C, the symmetric part of what the forces lose by the rates, and G, the antisymmetric one
+    damping, gyroscopic : (d, d) C and G, symmetric and antisymmetric part of minus the derivative of the forces by the rates
     turning : (d, d) W
-    force : (d,) what is left on each coordinate where nothing is accelerated; zero in equilibrium
+    force : (d,) residual force on each coordinate at zero acceleration; zero in equilibrium
     """
 
     coordinates: tuple[str, ...]
@@ -48,7 +48,7 @@ class Linearised:
         return np.vstack([np.hstack([self.turning, np.eye(len(self.mass))]), -moved])
 
     def eigenvalues(self) -> NDArray[np.complex128]:
-        """(2 d,): s of all solutions exp(s t), those with the least imaginary part first; a positive real part grows."""
+        """(2 d,): s of all solutions exp(s t), sorted by |Im s|; solutions with a positive real part grow."""
         found = np.linalg.eigvals(self.first_order()).astype(complex)
         return found[np.lexsort((found.imag, found.real, np.abs(found.imag).round(12)))]
 

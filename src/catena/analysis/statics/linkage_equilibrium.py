@@ -29,22 +29,22 @@ INERT = 1e-13  # part of the inertia that a motion would have if every body were
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkageEquilibrium(AtRest):
-    """Where a linkage is at rest, and how sure that is.
+    """Where a linkage is at rest, and how certain that is.
 
     Attributes
     ----------
-    linkage : the linkage with the load, its angles counted from the start: what to simulate, if torsions act
+    linkage : the linkage with the load, its angles counted from the start: simulate this one if torsions act
     state : at rest
-    energy : with that of constant loads
-    status : "converged": balanced and stable, or free to move where nothing resists; "saddle": balanced, but there is a way down that could
-        not be taken; "not_converged": neither
-    residual, tol : largest torque on a joint coordinate that is left, of a shift its force times the size of the linkage; and what was asked for
-    lowest : lowest eigenvalue omega^2 of small motions, those that cost nothing apart
-    negative : how many eigenvalues are negative
-    flat : motions that cost nothing
-    flat_motions : these in words
-    saddles : the lowest eigenvalue omega^2 < 0 of each unstable equilibrium that was met on the way, and left
-    moved : how far a body is from where it started, at most
+    energy : including that of constant loads
+    status : "converged": balanced and stable, or free to move where nothing resists; "saddle": balanced, but there is a way down
+        that could not be taken; "not_converged": neither
+    residual, tol : largest residual torque on a joint coordinate (for a shift: force times the size of the linkage); and the tolerance
+    lowest : lowest eigenvalue omega^2 of small motions, except those that need no energy
+    negative : number of negative eigenvalues
+    flat : number of motions that need no energy
+    flat_motions : descriptions of these motions
+    saddles : the lowest eigenvalue omega^2 < 0 of each unstable equilibrium that the search met and left
+    moved : largest distance of a body from its start
     iterations : steps of Newton's method
     """
 

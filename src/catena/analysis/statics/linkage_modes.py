@@ -40,9 +40,9 @@ class LinkageModes(Modes):
     ----------
     system : the linkage, its angles counted as in the equilibrium
     coordinates : names of the joint coordinates
-    joint_vectors : (k, coordinates) the modes in these, v^T M v = 1
-    zero_motions : the motions that cost nothing, in words; they are not among the modes
-    damping : (k,) v^T C v/(2 |omega|): what dampers take, as a part of the critical damping, where it is small; `linearise` has what is exact
+    joint_vectors : (k, coordinates) the modes in these coordinates, v^T M v = 1
+    zero_motions : descriptions of the motions that need no energy; they are not among the modes
+    damping : (k,) v^T C v/(2 |omega|): damping as a fraction of the critical damping, if it is small; `linearise` has the exact decay
     """
 
     coordinates: tuple[str, ...] = field(repr=False)

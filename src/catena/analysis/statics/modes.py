@@ -60,11 +60,11 @@ class Modes:
     Attributes
     ----------
     system : what oscillates
-    omega : (k,) frequencies in radians per time; of an unstable mode, with omega^2 < 0, -sqrt(-omega^2)
+    omega : (k,) frequencies in radians per time; for an unstable mode, with omega^2 < 0, -sqrt(-omega^2)
     vectors : (k, n, 6) displacements (u, theta) of the bodies in the axes in which they were given, v^T M v = 1
-    zero : number of rigid motions that cost nothing; they are not among the modes
-    method : how the lowest were found: "sweep", "mixed", "assembled" or "dense"
-    error : (k,) relative error to be expected of each frequency
+    zero : number of rigid motions that need no energy; they are not among the modes
+    method : how the lowest modes were found: "sweep", "mixed", "assembled" or "dense"
+    error : (k,) expected relative error of each frequency
     state : the equilibrium
     """
 
@@ -82,16 +82,16 @@ class Modes:
         return int((self.omega < 0.0).sum())
 
     def displacement(self, mode: int) -> Displacement:
-        """Of all bodies in one mode, in space."""
+        """Displacements of all bodies in one mode, in space."""
         vectors = self.vectors[number_of_one(mode, len(self.omega), "Modes.displacement.mode")]
         turned = rotations.to_matrix(self.state.orientation)
         u, theta = (np.einsum("nij,nj->ni", turned, part) for part in np.split(vectors, 2, axis=1))
         return Displacement(u, theta)
 
     def start(self, velocities: ArrayLike | dict[int, float]) -> State:
-        """The equilibrium, set in motion: one modal velocity for each mode, or some by their numbers.
+        """The equilibrium, set in motion: a modal velocity for each mode, or for some modes by their numbers.
 
-        Energies of small motions add up: velocity a in mode i is a^2/2 of it.
+        Energies of small motions add up: velocity a in mode i contributes a^2/2.
         """
         if isinstance(velocities, dict):
             some = np.zeros(len(self.omega))
@@ -153,7 +153,7 @@ class Modes:
         return np.array([state.position for state in states]), np.array([state.orientation for state in states])
 
     def visible_amplitude(self, mode: int) -> float:
-        """An amplitude that is well seen: a tenth of the size of all in displacement, or a third of a radian between neighbours."""
+        """An amplitude that is easy to see: a tenth of the size of all in displacement, or a third of a radian between neighbours."""
         moved = self.displacement(mode)
         extent = float(np.ptp(self.state.position, axis=0).max()) or 1.0
         apart = np.diff(np.concatenate([np.zeros((1, 3)), moved.turn]), axis=0)
@@ -170,9 +170,9 @@ class Modes:
 
         Parameters
         ----------
-        path : HTML file to write; None: only the page is returned, which a notebook shows
-        mode : which one, from 0
-        amplitude : of the modal displacement; None: as much as is well seen
+        path : HTML file to write; None: only return the page, which a notebook shows
+        mode : number of the mode, from 0
+        amplitude : of the modal displacement; None: one that is easy to see
         title : heading; by default the mode with its frequency
         """
         from ...output.page.pose_pages import mode_page

@@ -47,7 +47,7 @@ STRAIGHT = 1e-9  # of an angle
 
 @dataclass(frozen=True, eq=False)
 class RodLimit:
-    """A rod equivalent to a uniform chain. Lengths are counted in links where nothing else is said; h is the length of a link.
+    """A rod equivalent to a uniform chain. Lengths are counted in links unless stated otherwise; h is the length of a link.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class RodLimit:
 
     @property
     def bending_stiffnesses(self) -> Array:
-        """(2,) EI of the two directions: they differ only where the chain turns by nothing, or by half a turn, from link to link."""
+        """(2,) EI of the two directions: they differ only if the chain turns by zero, or by half a turn, from link to link."""
         block = self.mean[0][4:, 4:].real
         if min(abs(self.angle), np.pi - abs(self.angle)) < STRAIGHT:
             block = (self.mean[0] + self.mean[2] + self.mean[-2])[4:, 4:].real
@@ -124,15 +124,15 @@ class RodLimit:
         return np.asarray(np.linalg.inv(self.mean[0][np.ix_([0, 3], [0, 3])].real), dtype=float)
 
     def modes(self, n: int, left: str = "clamped", right: str = "free", count: int = 6) -> Array:
-        """The lowest frequencies of the rod that a chain of n bodies is, rigid motions apart.
+        """The lowest frequencies of the rod equivalent to a chain of n bodies, except rigid motions.
 
-        Every body that can move carries a length of one link about itself, so that a free end adds half a link.
+        Each movable body represents one link length of the rod, so a free end adds half a link.
 
         Parameters
         ----------
-        n : bodies, with those that are clamped
+        n : number of bodies, including clamped ones
         left, right : "clamped" or "free"
-        count : of frequencies
+        count : number of frequencies
         """
         from .rod_modes import rod_frequencies
 
@@ -148,7 +148,7 @@ class RodLimit:
     def compare(
         self, sizes: tuple[int, ...] = (9, 17, 33, 65), left: str = "clamped", right: str = "free", count: int = 6
     ) -> RodComparison:
-        """Frequencies of chains of these numbers of bodies against those of the rod: a table, with the order of convergence."""
+        """Frequencies of chains with given numbers of bodies against those of the rod: a table, with the order of convergence."""
         from .rod_comparison import compare_rod
 
         return compare_rod(self, sizes, left, right, count)

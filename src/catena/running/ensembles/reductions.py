@@ -80,7 +80,7 @@ class Mean(Reduction):
 
 @dataclass(frozen=True)
 class Extremes(Reduction):
-    """The lowest and the highest value, and when they were first met: `name_low`, `name_low_time`, `name_high`, `name_high_time`."""
+    """The lowest and the highest value, and when they first occurred: `name_low`, `name_low_time`, `name_high`, `name_high_time`."""
 
     def _take(self) -> Kernel:
         return reducing.take_extremes
@@ -96,13 +96,13 @@ class Extremes(Reduction):
 
 @dataclass(frozen=True)
 class Histogram(Reduction):
-    """How many samples fell into each of equally wide bins between low and high: `name`; and `name_below`, `name_above`.
+    """Number of samples in each of the bins of equal width between low and high: `name`; and `name_below`, `name_above`.
 
     Parameters
     ----------
     text : the quantity
     low, high : the ends; low belongs to the first bin, high to none
-    bins : how many
+    bins : number of bins
     """
 
     low: float
@@ -129,9 +129,10 @@ class Histogram(Reduction):
 
 @dataclass(frozen=True)
 class LastCrossing(Reduction):
-    """When the quantity last crossed zero, nan if never, and how often it did: `name_time`, `name_count`.
+    """When the quantity last crossed zero (nan if never), and how often: `name_time`, `name_count`.
 
-    Between two samples it is taken as a straight line; a `Section` of a single run locates crossings to the accuracy of the method.
+    Between two samples the quantity is interpolated linearly; a `Section` of a single run locates crossings to the accuracy of the
+    method.
 
     Parameters
     ----------
@@ -158,7 +159,7 @@ class LastCrossing(Reduction):
 
 @dataclass(frozen=True)
 class Custom(Reduction):
-    """What a kernel of your own makes of the quantity: `name` (members, size), the numbers that it has kept.
+    """A reduction by a kernel of your own: `name` (members, size), the numbers that it keeps.
 
     Parameters
     ----------

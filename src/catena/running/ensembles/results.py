@@ -158,7 +158,7 @@ class Failure(NamedTuple):
 
 
 class Ensemble:
-    """What came out of many starts: read by `final` and `data`, judged by `audit`; `failures` tells who fell out.
+    """The results of many starts: `final` and `data` hold them, `audit` judges them, `failures` lists the members that failed.
 
     Examples
     --------
@@ -189,7 +189,7 @@ class Ensemble:
 
     @cached_property
     def final(self) -> xarray.Dataset:
-        """The last states, fields, invariants and time along `member`; of a failed member that before the failing step."""
+        """The last states, fields, invariants and time along `member`; for a failed member, the state before the failing step."""
         if self.keep == "nothing":
             raise InputError("the states were not kept", where="Ensemble.final", do='run it with keep="final"')
         return self._dataset({f"final_{name}": name for name in ("time", *self._names)})
@@ -203,7 +203,7 @@ class Ensemble:
 
     @cached_property
     def reduced(self) -> xarray.Dataset:
-        """What the reductions made of the samples, along `member`; nan for a member that failed."""
+        """The reductions of the samples, along `member`; nan for a member that failed."""
         if not self._job.reductions.named:
             raise InputError(
                 "nothing was reduced", where="Ensemble.reduced", do='run it with reduce={"name": ct.Mean("q1")}, for example'
@@ -359,7 +359,7 @@ class Ensemble:
 
     @property
     def systems(self) -> tuple[System, ...]:
-        """The different systems; the column `kind` tells which is whose, if there is more than one."""
+        """The different systems; if there are several, the column `kind` says which member has which."""
         return self._job.kinds or (self.system,)
 
     @property
@@ -378,13 +378,13 @@ class Ensemble:
 
     @property
     def temperatures(self) -> Array:
-        """(members,) of each, where states were exchanged between temperatures."""
+        """(members,): temperature of each, where states were exchanged between temperatures."""
         self._require_tempering("temperatures")
         return self._column("temperature")
 
     @property
     def exchanged(self) -> Array:
-        """(temperatures - 1,) share of the exchanges between each and the next one that was accepted, mean over all ladders; nan without any."""
+        """(temperatures - 1,): fraction of exchanges accepted between each temperature and the next, mean over all ladders; nan without any."""
         tempering = self._require_tempering("exchanged")
         sound = (self._column("status") == OK).reshape(-1, len(tempering))
         made = self._column("exchanged").reshape(-1, len(tempering))[:, :-1][sound[:, 0]]
@@ -441,8 +441,8 @@ class StoredEnsemble(Ensemble):
     ----------
     path : directory of the store
     finished : whether all members are there
-    planned : how many members there are to be
-    device : where they are followed
+    planned : planned number of members
+    device : where they are computed
     """
 
     def __init__(self, path: str | Path) -> None:

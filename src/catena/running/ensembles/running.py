@@ -58,29 +58,31 @@ def ensemble(
 
     Parameters
     ----------
-    systems : a System, or a Problem, which brings dt; or one for each member, which may differ in numbers (parameters, masses, forces) only
+    systems : a System, or a Problem, which also supplies dt; or one for each member, which may differ only in numbers (parameters,
+        masses, forces)
     starts : a list of states; fields with a leading axis `member`, as a dictionary of arrays (`q` (m, n), `p` (m, n), perhaps `time`), a
         State or a Dataset, such as the `final` of another ensemble; one State for all; a function that draws a state with the numpy
         Generator of its member; those of the problems if None
     method : one for all members, or one for each; these may differ in numbers, such as a temperature. The system's default if None
     steps : number of steps of each member
     dt : step size, or one for each member; the problem's or the system's suggestion if None
-    every : the invariants are looked at, and a sample is taken, every so many steps
-    keep : "final", the states at the end; "samples", these and all samples, in memory; "nothing", the audit alone
-    members, seed : how many there are, where one start serves all or starts are drawn; member k draws with (seed, k), seed 0 if None
-    reduce : what the loop keeps of samples besides, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or a kernel of your own
-    tempering : temperatures between which members exchange their states (`Tempering`), with a method that has one
+    every : number of steps between samples, at which the invariants are also looked at
+    keep : "final": the states at the end; "samples": these and all samples, in memory; "nothing": only the audit
+    members, seed : number of members, where one start serves all or starts are drawn. Member k draws with (seed, k), seed 0 if None
+    reduce : further quantities that the loop keeps, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or a kernel of your own
+    tempering : temperatures between which members exchange their states (`Tempering`), for methods with a temperature
     device : "cpu" or "cuda"
-    layout : "members", one after the other; "lanes", sixteen at a time in vector registers, to the same bits: explicit methods on small systems
-    threads, client : how many threads, as many as there are cores if None; or a `dask.distributed.Client`, on whose workers catena is installed
-    out : directory `name.zarr` to store members in as they are done: memory stays flat in their number, and the ensemble survives being
-        killed: `ct.resume` goes on, to the same bytes. For the samples of few and very long ones prefer `simulate`
+    layout : "members": one after the other; "lanes": sixteen at a time in vector registers, with the same bits, for explicit methods
+        on small systems
+    threads, client : number of threads, one for each core if None; or a `dask.distributed.Client` whose workers have catena installed
+    out : directory `name.zarr` in which members are stored when they are done. Memory then does not grow with their number, and the
+        ensemble survives being killed: `ct.resume` continues it to the same bytes. For samples of a few very long runs prefer `simulate`
     progress : True, False, a callable (steps made, steps in all, members done, members failed), or None: a bar if on a terminal
 
     Returns
     -------
     Ensemble
-        A member that fails stops no other: see its `failures`.
+        A member that fails does not stop the others: see `failures`.
 
     Raises
     ------
@@ -180,12 +182,12 @@ def resume_ensemble(
     progress: bool | Progress | None = None,
     anyway: bool = False,
 ) -> StoredEnsemble:
-    """Go on with a stored ensemble that was stopped: the members that are there are not followed again.
+    """Continue a stored ensemble that was stopped; members that are there are not computed again.
 
     Parameters
     ----------
     path : directory of the store
-    threads, client, progress : as for `ensemble`; the device is that on which it was begun
+    threads, client, progress : as for `ensemble`; the device is that on which it was started
     anyway : as for `resume`
     """
     _check_client(client)

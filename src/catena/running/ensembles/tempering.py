@@ -33,15 +33,16 @@ WHERE = "Tempering.temperatures"
 
 @dataclass(frozen=True)
 class Tempering:
-    """Replica exchange (parallel tempering): states wander between temperatures, so that those at the lowest cross barriers.
+    """Replica exchange (parallel tempering): states move between temperatures, so that those at the lowest cross barriers.
 
-    Members are ladders one after the other: member k has the temperature number k modulo their count, so `members` is a multiple of it. Choose
-    temperatures so that 20 to 60 % of the exchanges are accepted (`Ensemble.exchanged`): ratios 1 + sqrt(2/freedoms) or so.
+    Members form consecutive ladders: member k has temperature number k modulo the number of temperatures, so `members` must be a
+    multiple of that number. Choose temperatures so that 20 to 60 % of the exchanges are accepted (`Ensemble.exchanged`): ratios of
+    about 1 + sqrt(2/degrees of freedom).
 
     Parameters
     ----------
-    temperatures : kT of the members of a ladder, rising; the first is that of the method
-    every : steps between two attempts; a multiple of that of the samples
+    temperatures : kT of the members of a ladder, ascending; the first is that of the method
+    every : steps between two attempts; a multiple of the steps between samples
 
     Examples
     --------

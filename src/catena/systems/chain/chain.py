@@ -74,22 +74,22 @@ class Chain(System):
 
     Parameters
     ----------
-    bodies : list of Body, two or more; those between which a pair potential acts are made of particles
+    bodies : list of two or more bodies; a pair potential acts between bodies that are made of particles
     potential : a pair potential, a `PairTable` by particle types, a link potential, or a sum of these; or a list with one for
-        each link. Parameters of most may be texts in t, or tables, as in `LennardJones("5*(1 + 0.1*sin(t))", 1.0)`
+        each link. Most parameters may be texts in t, or tables, as in `LennardJones("5*(1 + 0.1*sin(t))", 1.0)`
     left, right : what holds or pulls the first and the last body: `Clamped()`, `Force(force)`, `Displaced(position)`, `Free()`,
         `Moved(position, orientation)`, `Tweezers(k, anchor)`, `Torque(torque)`
     gravity : acceleration in space: three numbers, texts in t, or tables
-    form : the equations that are stepped. "quaternion": canonical, every structure kept, for all methods but those that need
+    form : the equations that are stepped. "quaternion": canonical, keeps every structure, for all methods except those that need
         matrices. "rotation": rotation matrices, for `Rattle` and splittings. "multiplier": quaternions with a multiplier and
-        a fourth moment `J0`, for comparison only: off |q| = 1 it is no Hamiltonian system and unstable, so no method keeps
+        a fourth moment `J0`, for comparison only: off |q| = 1 the system is not Hamiltonian and is unstable, so no method keeps
         |q|^2, q.g, energy or angular momentum better than its order, round-off grows exponentially, and nothing is promised
     J0 : fourth moment of the multiplier form; it does not change the exact motion
     closed : True makes a ring of three bodies or more: the last link leads from the last body to the first, and there are no ends
-    pairs : potential between the particles of bodies farther apart in the chain than `exclude` links, or a `PairTable` of potentials: with it a chain
-        cannot pass through itself. Links have `potential`, whatever this is
+    pairs : potential, or `PairTable`, between the particles of bodies that are more than `exclude` links apart. With it a chain
+        cannot pass through itself. It does not affect links, which have `potential`
     exclude : 1: bodies that no link joins interact; 2: those at least three links apart; ...
-    loads : what acts on bodies besides, as pairs of the number of a body (-1: the last) and a `Force`, `Tweezers` or `Torque`
+    loads : further loads, as pairs of the number of a body (-1: the last) and a `Force`, `Tweezers` or `Torque`
 
     Examples
     --------
@@ -218,19 +218,19 @@ class Chain(System):
         time: float = 0.0,
         check: bool = True,
     ) -> State:
-        """A state of all bodies, at rest where nothing is said.
+        """A state of all bodies; velocities that are not given are zero.
 
-        Particles nearer than half the resting distance of their potential are refused; forces beyond what holds two
-        particles together are warned of, once for each chain.
+        Particles closer than half the resting distance of their potential are refused. A warning, once for each chain, tells of
+        forces larger than those that hold two particles together.
 
         Parameters
         ----------
         position : (n, 3) centres of mass
-        orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation; none turned if
-            None
+        orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation. None: no body
+            is turned
         velocity or momentum : (n, 3) in space
         angular_velocity or angular_momentum : (n, 3) in the axes of the bodies
-        check : False takes particles at any distance and warns of nothing, for potentials that allow it
+        check : False accepts particles at any distance, without warnings, for potentials that allow it
         """
         return chain_start.make_start(
             self, position, orientation, velocity=velocity, momentum=momentum, angular_velocity=angular_velocity,
@@ -238,7 +238,7 @@ class Chain(System):
         )  # fmt: skip
 
     def straight(self, spacing: float, *, check: bool = True) -> State:
-        """All bodies in a row along x, none turned, at rest; the first at the origin. `check` as for `start`."""
+        """All bodies in a row along x, not turned, at rest, the first at the origin. `check` as for `start`."""
         position = np.zeros((self.count, 3))
         position[:, 0] = finite_number(spacing, "straight.spacing") * np.arange(self.count)
         return self.start(position, check=check)
@@ -251,8 +251,8 @@ class Chain(System):
         Parameters
         ----------
         spacing : distance of neighbours
-        linking_number : how often the bodies turn about the circle on the way round: the linking number of the start
-        axis : the direction in the bodies that lies along the circle
+        linking_number : number of turns of the bodies about the circle on the way round: the linking number of the start
+        axis : direction in the bodies that lies along the circle
         check : as for `start`
 
         Examples
@@ -266,15 +266,15 @@ class Chain(System):
         return chain_ring.ring_start(self, spacing, linking_number, axis, check=check)
 
     def linking_number(self, state: State, director: ArrayLike = DIRECTOR) -> int:
-        """How often the two edges of a closed ribbon are linked: the polygon of the centres of mass, and the same a little along a director.
+        """Linking number of the two edges of a closed ribbon: the polygon of the centres of mass, and the same shifted along a director.
 
-        It is `twist` and `writhe` together, and an integer [calugareanu1959, white1969]. A motion keeps it until two links pass through each
-        other (then it changes by 2) or a director passes through the direction of a link (by 1).
+        It is the sum of `twist` and `writhe`, and an integer [calugareanu1959, white1969]. A motion conserves it until two links
+        pass through each other (a change of 2) or a director passes through the direction of a link (a change of 1).
 
         Parameters
         ----------
-        state : of a closed chain
-        director : a direction in the axes of the bodies, across the links; the second axis if nothing else is said
+        state : state of a closed chain
+        director : direction in the axes of the bodies, across the links; by default the second axis
         """
         from ...analysis.linking import director_from, linking_number
 
@@ -282,7 +282,7 @@ class Chain(System):
         return linking_number(self, state.position, state.orientation, director_from(director))
 
     def twist(self, state: State, director: ArrayLike = DIRECTOR) -> float:
-        """Turns of a director about the polygon of the centres of mass; positive: right-handed. Of open chains, too."""
+        """Turns of a director about the polygon of the centres of mass; positive if right-handed. Also for open chains."""
         from ...analysis.linking import director_from, twist
 
         state = as_state(self, state, "twist.state")
@@ -291,7 +291,8 @@ class Chain(System):
     def writhe(self, state: State) -> float:
         """How much the polygon of the centres of mass coils: its signed crossings, averaged over all directions of view.
 
-        Exact, by the solid angles of all pairs of links [klenin2000]: time grows with the square of the number of bodies. Of open chains, too.
+        Exact, from the solid angles of all pairs of links [klenin2000]. Time grows with the square of the number of bodies. Also
+        for open chains.
         """
         from ...analysis.linking import writhe
 
@@ -328,11 +329,11 @@ class Chain(System):
         return chain_start.place_particles(self, as_state(self, state, "particles.state"))
 
     def link_lengths(self, state: State) -> Array:
-        """Distances of neighbouring centres of mass, (links,): n - 1 of an open chain, n of a ring."""
+        """Distances of neighbouring centres of mass, (links,): n - 1 for an open chain, n for a ring."""
         return chain_tearing.link_lengths(self, as_state(self, state, "link_lengths.state").position)
 
     def link_gaps(self, state: State) -> Array:
-        """Shortest distance of two particles of neighbouring bodies, (links,); inf where a body has none."""
+        """Shortest distance between particles of neighbouring bodies, (links,); inf where a body has none."""
         state = as_state(self, state, "link_gaps.state")
         return chain_tearing.link_gaps(self, state.position, state.orientation)
 
@@ -349,9 +350,9 @@ class Chain(System):
         return reactions(self, as_state(self, state, "reactions.state"))
 
     def outputs(self, run: Run) -> ChainOutputs:
-        """What a run shows besides its fields, along time, each computed when it is asked for: `link_length`, `link_gap`, `link_energy`,
-        `reaction_force`, `reaction_torque`, `extension`; of ends and loads `force`, `torque`, `power` and `work`; `twist()`, `writhe()` and
-        `linking_number()`; `dataset()` has all of them.
+        """Further quantities of a run along time, each computed when it is asked for: `link_length`, `link_gap`, `link_energy`,
+        `reaction_force`, `reaction_torque`, `extension`; `force`, `torque`, `power` and `work` of ends and loads; `twist()`,
+        `writhe()` and `linking_number()`. `dataset()` returns all of them.
         """
         from ...analysis.chain_outputs import ChainOutputs
 
@@ -376,11 +377,11 @@ class Chain(System):
         return chain_laws.why_restless(self)
 
     def scales(self, length: float | None = None, *, mass: float | None = None, time: float | None = None) -> Scales:
-        """Units of length, mass and time, and the chain without dimensions in them.
+        """Units of length, mass and time, and the dimensionless chain in these units.
 
         Parameters
         ----------
-        length, mass, time : units; where None those of the first potential (for Lennard-Jones sigma and sigma
+        length, mass, time : units; by default those of the first potential (for Lennard-Jones sigma and sigma
             sqrt(m/epsilon)) and the mass of the first body
         """
         from .scales import scales_of
@@ -390,17 +391,17 @@ class Chain(System):
     def suggest_dt(
         self, method: Method | None = None, start: State | None = None, *, safety: float = chain_spectrum.SAFETY
     ) -> float:
-        """A step size for accurate motion: a fifth of the method's limit of stability for the fastest mode at this start.
+        """A step size for accurate motion: a fifth of the method's stability limit for the fastest mode at this start.
 
         With omega the highest frequency of small motions about the start (or the spin of a body, if that is faster), the limit
-        is `method.traits.stability` / omega; methods without limit get 1 / omega. Frequencies are those of the start: a chain that
-        starts far from equilibrium may stiffen later. Without a start there is no answer: a chain has many equilibria.
+        is `method.traits.stability` / omega; methods without a limit get 1 / omega. Frequencies are those of the start: a chain
+        that starts far from equilibrium may stiffen later. A start is required, because a chain has many equilibria.
 
         Parameters
         ----------
         method : the chain's default if None
         start : a state of the chain
-        safety : part of the limit; 0.2 leaves an error of 0.7 per cent in the period of the fastest mode to a method of order 2
+        safety : part of the limit; with 0.2 a method of order 2 has an error of 0.7 per cent in the period of the fastest mode
 
         Examples
         --------
@@ -419,14 +420,14 @@ class Chain(System):
     def equilibrium(
         self, start: State | None = None, load: ArrayLike | None = None, tol: float | None = None
     ) -> Equilibrium:
-        """A stable equilibrium under gravity, the forces on the ends, tweezers that stand, and a load; found by Newton's method, and verified.
+        """A stable equilibrium under gravity, forces on the ends, tweezers at rest, and a load, found by Newton's method and verified.
 
         Parameters
         ----------
-        start : where to begin; None: every link in the deepest of the minima of its own energy that are found. A chain has many
-            equilibria, and which one is found depends on where it begins
-        load : more forces that stay as they are: (n, 3) on the centres of mass, or (3,) on that of the last body; in space
-        tol : largest component of force that may be left, and of torque over about the length of a link; None: what rounding leaves
+        start : where to begin; None: every link in the deepest minimum of its own energy that is found. A chain has many
+            equilibria, and which one is found depends on the start
+        load : further constant forces: (n, 3) on the centres of mass, or (3,) on that of the last body; in space
+        tol : largest residual component of force, and of torque divided by about the length of a link; None: what rounding leaves
 
         Returns
         -------
@@ -450,13 +451,13 @@ class Chain(System):
     ) -> EquilibriumPath:
         """Equilibria under a growing load, or as a held end is moved, up to where stability ends.
 
-        The load is controlled by what it works on, so that its maximum is passed and found: `path.limit` says whether it is a limit
-        (no equilibrium beyond that load) or a bifurcation.
+        The path prescribes the displacement on which the load does work, so the maximum of the load is found and passed.
+        `path.limit` says whether it is a limit (no equilibrium beyond that load) or a bifurcation.
 
         Parameters
         ----------
-        load_direction : forces that grow: (n, 3) on all bodies, or (3,) on the last one, in space. Where the last body is held: the way
-            along which it is moved (3,), or the turn and the way together (6,), the turn first, both in space
+        load_direction : forces that grow: (n, 3) on all bodies, or (3,) on the last one, in space. If the last body is held: the
+            direction in which it is moved (3,), or turn and direction together (6,), the turn first, both in space
         to : the largest multiple of the load, or how far the end is moved; None: until stability ends
         start : where to look for the equilibrium without load; see `equilibrium`
 
@@ -478,11 +479,11 @@ class Chain(System):
         Parameters
         ----------
         at : the equilibrium, or a state at rest; None: `equilibrium()`
-        count : of the lowest ones; "all"; None: all of a chain of 250 bodies, 20 of a longer one
+        count : number of the lowest modes; "all"; None: all for a chain of up to 250 bodies, 20 for a longer one
 
         Returns
         -------
-        Modes, with `omega` in radians per time and `displacement(i)`; rigid motions that cost nothing are counted in `zero`
+        Modes, with `omega` in radians per time and `displacement(i)`; `zero` counts rigid motions that need no energy
 
         Examples
         --------
@@ -497,14 +498,14 @@ class Chain(System):
         return find_modes(self, at, count)
 
     def dispersion(self, k: ArrayLike, cell: int = 1, *, at: State | Equilibrium | None = None) -> Dispersion:
-        """Frequencies of waves along the infinite chain that repeats the middle of this one, by screws; or round a uniform ring.
+        """Frequencies of waves along the infinite chain that repeats the middle of this one by screws, or round a uniform ring.
 
         Parameters
         ----------
         k : phases from cell to cell, in radians, in the axes of the bodies: stretch and twist begin at 0, bending at the screw angle
-        cell : bodies in a cell
-        at : a state of the chain whose middle is repeated; None: links at rest. The pull of an end is taken along. A state of a ring is
-            taken as it is, with its stress: its normal modes are the waves with k = 2 pi m/n, m = 0 .. n - 1
+        cell : number of bodies in a cell
+        at : the state of the chain whose middle is repeated, including the pull of an end; None: links at rest. A state of a ring
+            is used as it is, with its stress: its normal modes are the waves with k = 2 pi m/n, m = 0 .. n - 1
 
         Examples
         --------
@@ -519,7 +520,7 @@ class Chain(System):
         return find_dispersion(self, k, cell, at)
 
     def rod_limit(self, cell: int = 1, *, at: State | Equilibrium | None = None) -> RodLimit:
-        """The Cosserat rod that a long uniform chain is: its stiffness, inertia, wave speeds, and its own frequencies.
+        """The Cosserat rod equivalent to a long uniform chain: its stiffness, inertia, wave speeds and frequencies.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ ORIGIN = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Free:
-    """Nothing acts on the end body but its neighbour (and gravity)."""
+    """Nothing acts on the end body except its neighbour (and gravity)."""
 
     moves = True
     turns = True
@@ -34,12 +34,12 @@ class Clamped:
 
 @dataclass(frozen=True)
 class Force:
-    """A force acts on a point of a body: constant, or a function of time.
+    """A force on a point of a body, constant or a function of time.
 
     Parameters
     ----------
     force : three components in space, each a number, a text in t such as "3*sin(t)", or `Sampled(times, values)`
-    at : where it acts, in the coordinates of the body; its centre of mass if left out
+    at : where it acts, in the coordinates of the body; by default its centre of mass
     """
 
     force: Sequence[GivenInTime]
@@ -60,7 +60,7 @@ class Force:
 
 @dataclass(frozen=True)
 class Torque:
-    """A torque acts on a body: constant in space, or a function of time. It has no potential; its work is recorded.
+    """A torque on a body, constant in space or a function of time. It has no potential; its work is recorded.
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ class Torque:
 
 @dataclass(frozen=True)
 class Tweezers:
-    """A spring from a point of a body to a point that stands or moves, as of optical tweezers: V = k/2 |x - anchor|^2.
+    """A spring from a point of a body to a fixed or moving point, as in optical tweezers: V = k/2 |x - anchor|^2.
 
     Parameters
     ----------
     k : stiffness
     anchor : three components in space, each a number, a text in t such as "12 + 0.1*t", or `Sampled(times, values)`
-    at : the point, in the coordinates of the body; its centre of mass if left out
+    at : the point, in the coordinates of the body; by default its centre of mass
     """
 
     k: float
@@ -102,13 +102,13 @@ class Tweezers:
 
 @dataclass(frozen=True)
 class Moved:
-    """The end body moves as it is told. Its motion is prescribed, so its kinetic energy is not part of that of the chain.
+    """The motion of the end body is prescribed. Its kinetic energy is therefore not part of that of the chain.
 
     Parameters
     ----------
     position : of its centre of mass, three components in space, each a number, a text in t, or `Sampled(times, values)`; None:
         it stays where it starts
-    orientation : four components of a quaternion, scalar first, in the same ways; it is normalised. None: it is not turned
+    orientation : four components of a quaternion, scalar first, given in the same ways and normalised. None: it is not turned
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Displaced:
 
     Parameters
     ----------
-    position : where its centre of mass is held; None: where it starts
+    position : where its centre of mass is held; None: at its start
     """
 
     position: Sequence[float] | None = None

@@ -50,23 +50,23 @@ class Ends(TypedDict, total=False):
 
 
 class Rod(Chain):
-    """A straight elastic rod along x, as a chain of n bodies that tends to it with the second power of 1/n.
+    """A straight elastic rod along x, as a chain of n bodies that converges to it with the second power of 1/n.
 
-    The axis of the rod is the first axis of the bodies; its section has the axes 2 and 3. `rod.straight()` is where it rests.
+    The axis of the rod is the first axis of the bodies; its section has the axes 2 and 3. `rod.straight()` is its state at rest.
 
     Parameters
     ----------
     length : from end to end
     E, G : moduli of elasticity and of shear
-    area : of the section
+    area : area of the section
     I : second moment of area about both axes of the section, or two numbers, about axis 2 and about axis 3
     J : torsion constant
     density : mass per volume
-    n : number of bodies, with those at the ends
-    left, right : as of a chain; a force acts at the very end of the rod
-    shear_factor : what part of the area resists shear; one number, or two, along axis 2 and axis 3
+    n : number of bodies, including those at the ends
+    left, right : as for a chain; a force acts at the very end of the rod
+    shear_factor : part of the area that resists shear; one number, or two, along axis 2 and axis 3
     gravity : acceleration
-    closed : True joins the two ends of the straight rod: a ring, which is under stress. `rod.ring()` is a circle of it
+    closed : True joins the two ends of the straight rod to a ring, which is under stress. `rod.ring()` is a circle of it
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Rod(Chain):
         n: int,
         **more: Unpack[Ends],
     ) -> Rod:
-        """A tube with these radii, outer and inner."""
+        """A tube with given outer and inner radii."""
         outer, inner = check(radii[0], "Rod.radii", above=0.0), check(radii[1], "Rod.radii", least=0.0)
         if inner >= outer:
             raise InputError(f"radii = {outer:g}, {inner:g}", where="Rod.radii", do="give the outer radius first")
@@ -162,7 +162,7 @@ class Rod(Chain):
         n: int,
         **more: Unpack[Ends],
     ) -> Rod:
-        """A bar with these sides, along axis 2 and axis 3.
+        """A bar with given sides, along axis 2 and axis 3.
 
         Torsion constant by Saint-Venant's series; shear factor 10 (1 + nu)/(12 + 11 nu) [cowper1966].
         """
@@ -177,7 +177,7 @@ class Rod(Chain):
         return cls(length, E, G, b * c, seconds, torsion, density, n, **{"shear_factor": factor} | more)
 
     def straight(self, spacing: float | None = None, *, check: bool = True) -> State:
-        """The rod at rest, along x from the origin on."""
+        """The rod at rest, along x, beginning at the origin."""
         return super().straight(self.spacing if spacing is None else spacing, check=check)
 
     def ring(
@@ -188,7 +188,7 @@ class Rod(Chain):
         axis: ArrayLike = (1.0, 0.0, 0.0),
         check: bool = True,
     ) -> State:
-        """A closed rod as a circle, twisted evenly; its links have their length at rest if no spacing is given."""
+        """A closed rod as a circle, twisted evenly. By default its links have their length at rest."""
         return super().ring(self.spacing if spacing is None else spacing, linking_number, axis=axis, check=check)
 
     def resting_state(self) -> State | None:

@@ -283,12 +283,12 @@ class FromText(OnBodies):
 class Torsion(FromText, OnAngle):
     """A potential V(theta, t) of the angle of a joint, counted from where the joint's `image` puts zero (the start).
 
-    Full turns count: V need not be periodic. `damping` adds the torque -damping * dtheta/dt. What V gains because t goes on is done
-    from outside, and counted as work of the loads.
+    Full turns count: V need not be periodic. `damping` adds the torque -damping * dtheta/dt. A change of V with t is work from
+    outside, and counts as work of the loads.
 
     Parameters
     ----------
-    joint : number of a joint with an angle, or of a slider, whose displacement is theta then (joint form)
+    joint : number of a joint with an angle, or of a slider, whose displacement then is theta (joint form)
     potential : text in theta, t and the parameters, for example "k*(1 - cos(3*theta - w*t))"
     parameters : name -> value
     damping : torque per angular velocity
@@ -318,7 +318,7 @@ class Torsion(FromText, OnAngle):
 @FORCES.register
 @dataclass(frozen=True)
 class Load(OnBodies):
-    """A force at a point of a body and a torque on it, constant in space or functions of the time.
+    """A force at a point of a body and a torque on it, constant in space or functions of time.
 
     Parameters
     ----------

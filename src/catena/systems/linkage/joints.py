@@ -156,13 +156,13 @@ class Spherical(Joint):
 @JOINTS.register
 @dataclass(frozen=True)
 class Distance(Joint):
-    """A massless rod: the two points stay at a distance. Five degrees of freedom.
+    """A massless rod: the two points stay at a fixed distance. Five degrees of freedom.
 
-    It carries no body: one that no other joint carries has coordinates of its own, and its start needs a position.
+    It carries no body: a body that no other joint carries has coordinates of its own, and its start needs a position.
 
     Parameters
     ----------
-    length : of the rod, above 0
+    length : length of the rod, above 0
     """
 
     rows = ((DISTANCE, 0, 0),)

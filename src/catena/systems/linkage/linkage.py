@@ -62,14 +62,14 @@ class Linkage(System):
     Parameters
     ----------
     bodies : the bodies, numbered from 0
-    joints : Spherical, Revolute, Prismatic, Cylindrical, Universal, Planar, Screw, Rigid or Distance; the first joint with a body as its
-        child carries it, further ones close loops
+    joints : Spherical, Revolute, Prismatic, Cylindrical, Universal, Planar, Screw, Rigid or Distance. The first joint whose child is a
+        body carries that body; further ones close loops
     forces : Spring, Damper, Torsion, SitePair, Load, Motor, Limit and Driven; External, Angle and Dihedral act on particles
     gravity : acceleration in space: three numbers, texts in t, or tables `Sampled(times, values)`
     form : "director" (for EnergyMomentum and Rattle), "joint" (for Gauss and all others), or None: whichever the method needs
-    pairs : potential between the particles of all bodies, or a `PairTable` of potentials by their types; particles of one body do not
-        act on each other, nor do those of type "none" on any
-    exclude : particles of bodies that so many joints, or fewer, connect do not act on each other; 0: those of all bodies do
+    pairs : potential between the particles of all bodies, or a `PairTable` of potentials by their types. Particles of one body do
+        not interact, and those of type "none" interact with no others
+    exclude : particles of bodies that are connected by this number of joints, or fewer, do not interact; 0: those of all bodies do
 
     Examples
     --------
@@ -125,18 +125,18 @@ class Linkage(System):
         exclude: int = 1,
         gravity: Sequence[GivenInTime] | Array = (0.0, 0.0, 0.0),
     ) -> tuple[Linkage, State]:
-        """A molecule in rigid groups that turn about some of its bonds, and its start at rest, as the file has it.
+        """A molecule as rigid groups that turn about some of its bonds, and its start at rest, as in the file.
 
-        The angle of each hinge, for `Torsion` and `angles`, is the dihedral angle of its atoms; types of particles are the symbols of the elements.
-        `catena.systems.linkage.molecule.read_molecule` tells which atoms make which group. `particles`, `dihedrals` and exports have the atoms group after group:
-        atom k of the file is particle `read_molecule(path, rotatable).numbers[k]` there.
+        The angle of each hinge, for `Torsion` and `angles`, is the dihedral angle of its atoms. Types of particles are the symbols of
+        the elements. `catena.systems.linkage.molecule.read_molecule` says which atoms form which group. `particles`, `dihedrals` and
+        exports number the atoms group after group: atom k of the file is particle `read_molecule(path, rotatable).numbers[k]` there.
 
         Parameters
         ----------
         path : XYZ or PDB file, read by ASE; lengths in angstrom, masses in atomic mass units
-        rotatable : bonds that turn, as pairs of numbers of atoms in the file, from 0 on; all others stay as they are
-        forces : as of a linkage; `Angle` and `Dihedral` with the numbers of atoms in the file
-        pairs, exclude, gravity : as of a linkage
+        rotatable : bonds that turn, as pairs of numbers of atoms in the file, from 0 on; all others stay fixed
+        forces : as for `Linkage`; `Angle` and `Dihedral` with the numbers of atoms in the file
+        pairs, exclude, gravity : as for `Linkage`
         """
         from .molecule import read_molecule
 
@@ -146,7 +146,7 @@ class Linkage(System):
         return linkage, linkage.start([body.center for body in molecule.bodies])
 
     def dihedrals(self, state: State, atoms: ArrayLike) -> Array:
-        """Dihedral angles in (-pi, pi] of particles, numbered as `particles` has them: (4,) for one, (m, 4) for several; IUPAC signs.
+        """Dihedral angles in (-pi, pi] of particles, numbered as in `particles`: (4,) for one, (m, 4) for several; IUPAC signs.
 
         Examples
         --------
@@ -190,18 +190,19 @@ class Linkage(System):
         driven: Mapping[str, GivenInTime] | None = None,
         limits: tuple[float, float] | None = None,
     ) -> tuple[Linkage, State]:
-        """The tree of a robot description (URDF) and its start at rest; `catena.systems.linkage.urdf.read_urdf` tells the names, too.
+        """The tree of a robot description (URDF) and its start at rest; `catena.systems.linkage.urdf.read_urdf` also returns the names.
 
         Parameters
         ----------
         path : the file; nothing else is read
         gravity : acceleration, as for `Linkage`
-        angles : where joints start, by name; at zero if not given
-        motors : by the names of joints, what `Motor` takes: {"shoulder": {"target": "sin(t)", "kp": 50.0, "kd": 2.0}}; the efforts of the
+        angles : where joints start, by name; zero if not given
+        motors : arguments of `Motor` by joint names: {"shoulder": {"target": "sin(t)", "kp": 50.0, "kd": 2.0}}. The efforts of the
             file bound them
-        driven : joints whose motion is prescribed (`Driven`), by name: text in t, or `Sampled(times, values)`; `outputs(run).motor_torque` is what that takes
-        limits : stiffness and damping of stops (`Limit`) where the file has limits. None: there are none, and a warning says so. It names
-            all that the file says and nothing here does, such as dry friction
+        driven : joints whose motion is prescribed (`Driven`), by name: text in t, or `Sampled(times, values)`.
+            `outputs(run).motor_torque` is the torque that this needs
+        limits : stiffness and damping of stops (`Limit`) where the file has limits. None: no stops, and a warning says so. The warning
+            names everything in the file that is not used, such as dry friction
         """
         from .urdf import read_urdf
         from .urdf.driving import drives_of
@@ -267,19 +268,20 @@ class Linkage(System):
         project: bool = False,
         check: bool = True,
     ) -> State:
-        """A state that fits the joints, at rest where nothing is said.
+        """A state that fits the joints; velocities that are not given are zero.
 
         Parameters
         ----------
-        angles, rates : where joints stand and how fast they move: one number for each, in their order, or by name (or number); angles of hinges,
-            displacements of sliders, sequences of both for joints that do more; joints that are not named stand still at 0, where `image`
-            has them, or without one where `orientation` does. What follows is then asked for bodies that no joint carries, and those on ball joints
-        position : (n, 3) centres of mass; left out, the points of every carrying joint coincide
-        orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation; none turned if None
-        velocity or momentum : (n, 3) in space; left out, those points stay together
+        angles, rates : coordinates of the joints and their rates: a number for each in their order, or by name (or number). Angles for
+            hinges, displacements for sliders, sequences of both for joints with more freedoms. Joints that are not named rest at 0,
+            that is, where `image` has them, or without an image where `orientation` has them. The arguments below then concern only
+            bodies that no joint carries, and those on ball joints
+        position : (n, 3) centres of mass; if left out, the points of every carrying joint coincide
+        orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation. None: not turned
+        velocity or momentum : (n, 3) in space; if left out, those points stay together
         angular_velocity or angular_momentum : (n, 3) in the axes of the bodies
-        project : take the nearest state that fits the joints, and say how far it is, instead of refusing one that does not
-        check : refuse particles that are closer than half the distance at which they rest; False takes them as they are
+        project : use the nearest state that fits the joints, and report its distance, instead of refusing a state that does not fit
+        check : refuse particles that are closer than half their distance at rest; False accepts them
         """
         by_joints = angles is not None or rates is not None
         moving = velocity, angular_velocity, momentum, angular_momentum
@@ -362,13 +364,13 @@ class Linkage(System):
 
         Parameters
         ----------
-        start : where the motion began: the angles of joints without `image` count from there. None: here, and they are 0
+        start : start of the motion, from which the angles of joints without `image` count. None: this state, so that they are 0
         """
         state = as_state(self, state, "angles.state")
         return joint_angles(self._count_from(start, "angles.start"), state)
 
     def particles(self, state: State) -> Particles:
-        """Places in space, masses and types of the particles of all bodies, numbered through them; those of type "none" are left out.
+        """Positions in space, masses and types of the particles of all bodies, numbered consecutively, without those of type "none".
 
         Examples
         --------
@@ -381,16 +383,16 @@ class Linkage(System):
         return self.acting.whole(as_state(self, state, "particles.state"))
 
     def reactions(self, state: State, start: State | None = None) -> JointReactions:
-        """What the joints do to their children: `.force`, and `.torque` about the child's point, (joints, 3), in space.
+        """Forces and torques of the joints on their children: `.force`, and `.torque` about the child's point, (joints, 3), in space.
 
         They are the multipliers of the equations of motion at this state, whatever the method; multipliers of single steps
-        would alternate. Where loops make rows redundant the split between them is not determined by mechanics, and the
-        smallest is given. `outputs` has them along a run.
+        would alternate. Where loops make rows redundant, mechanics does not determine how they share the load, and the smallest
+        solution is given. `outputs` has them along a run.
 
         Parameters
         ----------
-        start : where the motion began, if the state is a later one and joints have no `image`: torsions and the second axis of a
-            universal joint count from there; angles are taken in (-pi, pi]
+        start : start of the motion, if the state is a later one and joints have no `image`: torsions and the second axis of a
+            universal joint count from there. Angles are taken in (-pi, pi]
         """
         from ...analysis.linkage_reactions import reactions
 
@@ -401,7 +403,7 @@ class Linkage(System):
         return self if start is None else starts.count_from_start(self, as_state(self, start, where))
 
     def motor_torques(self, state: State, start: State | None = None) -> Array:
-        """(joints,): what motors, and the drives of joints whose motion is prescribed, do about the axis of each joint (a slider: along it).
+        """(joints,): torques of motors, and of drives of prescribed joints, about the axis of each joint (for a slider: forces along it).
 
         Parameters
         ----------
@@ -421,16 +423,16 @@ class Linkage(System):
     def equilibrium(
         self, start: State | None = None, load: ArrayLike | None = None, tol: float | None = None
     ) -> LinkageEquilibrium:
-        """A stable equilibrium under gravity, the forces, and a load; found by Newton's method on the joint coordinates, and verified.
+        """A stable equilibrium under gravity, the forces, and a load, found by Newton's method in the joint coordinates and verified.
 
-        Dampers do nothing at rest. Loads must be constant, and torques have a potential: those on bodies that turn about one direction only.
-        Loops stay closed.
+        Dampers do nothing at rest. Loads must be constant, and torques must have a potential, as on bodies that turn about one
+        direction only. Loops stay closed.
 
         Parameters
         ----------
-        start : where to look for it; its velocities are left out. None: no body is turned. Torsions of joints without `image` count from there
-        load : forces (n, 3) on the centres of mass, or one on the last body, (3,), in addition to those of the linkage
-        tol : largest torque that may be left on a joint coordinate, of a shift its force times the size of the linkage; None: what rounding leaves
+        start : where to begin; its velocities are ignored. None: no body is turned. Torsions of joints without `image` count from there
+        load : forces (n, 3) on the centres of mass, or (3,) on the last body, in addition to those of the linkage
+        tol : largest residual torque on a joint coordinate (for a shift: force times the size of the linkage); None: what rounding leaves
 
         Examples
         --------
@@ -447,12 +449,12 @@ class Linkage(System):
     def normal_modes(self, at: State | LinkageEquilibrium | None = None, count: int | None = None) -> LinkageModes:
         """Natural frequencies and modes of small motions about an equilibrium.
 
-        Dampers are left out of the frequencies, and `modes.damping` says what they take; `linearise` has the exact decay.
+        Dampers do not enter the frequencies; `modes.damping` has their effect, and `linearise` the exact decay.
 
         Parameters
         ----------
         at : the equilibrium, or a state at rest; None: `equilibrium()`
-        count : how many of the lowest modes; None: all
+        count : number of the lowest modes; None: all
 
         Examples
         --------
@@ -468,11 +470,11 @@ class Linkage(System):
         return find_linkage_modes(self, at, count)
 
     def linearise(self, state: State) -> Linearised:
-        """Matrices of the equations of small changes of a motion, in joint coordinates: M, C, G and K, with the names of the coordinates.
+        """Matrices M, C, G and K of the linearised equations of motion in joint coordinates, with the names of the coordinates.
 
         Parameters
         ----------
-        state : an equilibrium, or any state of a tree; loops must be at rest in equilibrium
+        state : an equilibrium, or any state of a tree; a linkage with loops must be at rest in equilibrium
 
         Examples
         --------

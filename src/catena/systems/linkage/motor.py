@@ -27,10 +27,10 @@ NO_LIMIT = float(np.finfo(float).max)
 @FORCES.register
 @dataclass(frozen=True)
 class Motor(OnAngle):
-    """A motor about the axis of a joint: a torque that is given, one that follows a target, or, with neither, one that a `Controller` sets.
+    """A motor about the axis of a joint: a given torque, one that follows a target, or, with neither, one that a `Controller` sets.
 
-    With a target the torque is -kp (theta - target) - kd (dtheta/dt - dtarget/dt), theta counted as in `Torsion`. What a motor stores is not
-    energy of the linkage: all that it does is counted as work of the loads.
+    With a target the torque is -kp (theta - target) - kd (dtheta/dt - dtarget/dt), theta counted as in `Torsion`. The energy that a
+    motor stores is not energy of the linkage: all its work counts as work of the loads.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Motor(OnAngle):
     torque : on the child, and against the parent: a number, a text in t, or `Sampled(times, values)`
     target : angle to follow, given in the same ways, instead of a torque
     kp, kd : torque per angle and per angular velocity; with a target only
-    effort : the torque is never larger; None: whatever it takes. Where it sets in, methods of high order lose some of it
+    effort : largest torque; None: unlimited. Where the limit is reached, methods of high order lose order
 
     Examples
     --------
@@ -96,10 +96,10 @@ class Motor(OnAngle):
 @FORCES.register
 @dataclass(frozen=True)
 class Limit(OnAngle):
-    """Elastic stops of a joint: V = stiffness/2 x^2 with the angle x by which it is turned beyond one of them.
+    """Elastic stops of a joint: V = stiffness/2 x^2 with the angle x beyond one of them.
 
-    The damping grows with x, so that the torque has no jump where a stop is met: -damping |x| dtheta/dt [hunt1975]. V has one continuous
-    derivative; methods of order above 2 lose some of it in the step in which a stop is met or left.
+    The damping grows with x, so that the torque does not jump where a stop is met: -damping |x| dtheta/dt [hunt1975]. V has one
+    continuous derivative; methods of order above 2 lose order in the step in which a stop is met or left.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ class Limit(OnAngle):
 @FORCES.register
 @dataclass(frozen=True)
 class Driven(Prescribed):
-    """The angle of a joint, or the displacement of a slider, is prescribed; what it takes is read out as `motor_torque` of the outputs.
+    """Prescribes the angle of a joint, or the displacement of a slider; `motor_torque` of the outputs is the torque that this needs.
 
-    A constraint that moves: it is held exactly, and its work is counted as that of the loads.
+    This is a moving constraint: it is enforced exactly, and its work counts as that of the loads.
 
     Parameters
     ----------

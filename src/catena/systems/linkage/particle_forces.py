@@ -39,12 +39,12 @@ def _types(given: object, where: str) -> tuple[int | str, ...]:
 @FORCES.register
 @dataclass(frozen=True)
 class External(Derived):
-    """A potential of the place of particles in space, which may change in time; each particle feels it by itself.
+    """A potential of the position of particles in space, which may depend on time; it acts on each particle separately.
 
     Parameters
     ----------
     potential : text in x, y, z, t and the parameters, for example "k*(x**2 + y**2)/2 - F*z*sin(t)"
-    types : of the particles that feel it; None: all
+    types : types of the particles on which it acts; None: all
     parameters : name -> value
 
     Examples

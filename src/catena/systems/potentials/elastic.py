@@ -77,23 +77,26 @@ SHARED = tuple(
 @register
 @dataclass(frozen=True, eq=False)
 class Elastic(Linkwise):
-    """V = (x - x0).K (x - x0)/2 in six coordinates x of the relative pose: three of the rotation, then three of the translation.
+    """V = (x - x0).K (x - x0)/2 in six coordinates x of the relative pose: three for rotation, then three for translation.
 
-    One for all links, or one for each: any of the arguments may have a leading axis for the links.
+    It may be the same for all links or differ between them: each argument may have a leading axis for the links.
 
-    Cayley vectors make half a turn infinitely stiff. Rotation vectors jump there, from phi n to -phi n, and V with them: a motion that
-    reaches half a turn is none of this potential. Prefer `BendTwist`, smooth everywhere, for large turns without coupling.
+    Cayley vectors make half a turn infinitely stiff. Rotation vectors jump there, from phi n to -phi n, and V with them, so this
+    potential is not suited to motions that reach half a turn. Prefer `BendTwist`, smooth everywhere, for large turns without
+    coupling.
 
-    In a potential for all links any number of the stiffness, and of the coordinates of the rest, may be a text in t, or a table `Sampled(times, values)`.
+    In a potential for all links each number of the stiffness, and of the coordinates at rest, may be a text in t, or a table
+    `Sampled(times, values)`.
 
     Parameters
     ----------
-    stiffness : (6, 6) or (links, 6, 6), K: symmetric, no eigenvalue negative
-    rest : rotation and translation of the link at rest, a pair. Rotation: its coordinates (3,), a quaternion (4,), scalar first, or a matrix
-        (3, 3), from the axes of the second body to those of the first. Translation (3,): from the first body to the second, in the frame.
-        For links of their own: (links, 3), (links, 4) or (links, 3, 3), and (links, 3). What is given once holds for all links
+    stiffness : (6, 6) or (links, 6, 6), K: symmetric, without negative eigenvalues
+    rest : rotation and translation of the link at rest, a pair. Rotation: its coordinates (3,), a quaternion (4,), scalar first,
+        or a matrix (3, 3), from the axes of the second body to those of the first. Translation (3,): from the first body to the
+        second, in the frame. For different links: (links, 3), (links, 4) or (links, 3, 3), and (links, 3). A single value holds
+        for all links
     coordinates : "cayley", 2 tan(phi/2) n, or "exponential", phi n
-    frame : axes in which the translation is given, "first": those of the first body, "middle": half-way between both
+    frame : axes in which the translation is given; "first": those of the first body, "middle": half-way between both
 
     Examples
     --------
@@ -214,9 +217,9 @@ class Elastic(Linkwise):
         return components_of(d, rotation, self.coordinates, self.frame)
 
     def converted(self, coordinates: Coordinates | None = None, frame: Frame | None = None) -> Elastic:
-        """In another convention: the same pose at rest, and the same second derivatives of V there.
+        """The link in another convention, with the same pose at rest and the same second derivatives of V there.
 
-        Away from rest the two differ, by terms of third order in the strain: V is quadratic in one convention only.
+        Away from rest the two differ by terms of third order in the strain: V is quadratic in one convention only.
 
         Examples
         --------
@@ -239,20 +242,20 @@ class Elastic(Linkwise):
         frame: Frame | None = None,
         angle_unit: float | None = None,
     ) -> Elastic:
-        """Links from a table, .npz or .csv, as `write` writes it; the page on chains says what may stand in one.
+        """Links from a table, .npz or .csv, as `write` writes it; the page on chains explains its content.
 
         Parameters
         ----------
         path : the file
-        coordinates, frame : the convention of a table that does not say its own
-        angle_unit : radians in the unit of its rotation coordinates, such as pi/180; 1 where nobody says it
+        coordinates, frame : the convention, if the table does not state it
+        angle_unit : unit of the rotation coordinates in radians, such as pi/180; 1 if neither this nor the table gives one
         """
         from .elastic_tables import read_table
 
         return read_table(Path(path), {"coordinates": coordinates, "frame": frame, "angle_unit": angle_unit})
 
     def write(self, path: str | Path) -> None:
-        """A new file with a table of rest shapes and stiffnesses, .npz or .csv, with its convention, and all digits."""
+        """Write rest shapes and stiffnesses to a new file, .npz or .csv, with the convention and all digits."""
         from ...output.files import new_file
         from .elastic_tables import check_kind, write_table
 

@@ -177,7 +177,7 @@ class LinkPotential(FromText, Linkwise):
     Parameters
     ----------
     text : for example "k*(d1**2 + d2**2 + (d3 - 1)**2)/2 + b*(1 - Q33)"
-    parameters : name -> value; also a text in t, or a table `Sampled(times, values)`; t may stand in the text itself
+    parameters : name -> value; also a text in t, or a table `Sampled(times, values)`. The text itself may contain t
 
     Examples
     --------
@@ -232,14 +232,14 @@ class LinkPotential(FromText, Linkwise):
 class BendTwist(Linkwise):
     """V = stretch/2 |d - d0|^2 + 2 (bend (w1^2 + w2^2) + twist w3^2), w the vector part of q0^-1 q.
 
-    For small angles the quadratic energy of a rod along the third axis. Written in T = R(q0)^T Q, where w1^2 + w2^2 =
+    For small angles this is the quadratic energy of a rod along the third axis. Written in T = R(q0)^T Q, where w1^2 + w2^2 =
     (1 - T33)/2 and w3^2 = (1 + T33 - T11 - T22)/4, it is a polynomial: smooth everywhere, whatever the sign of q.
 
     Parameters
     ----------
     stretch, bend, twist : stiffnesses: numbers, texts in t, or tables `Sampled(times, values)`
-    d0 : relative position at rest, in the same ways
-    q0 : relative orientation at rest (quaternion of any length, scalar first)
+    d0 : relative position at rest, given in the same ways
+    q0 : relative orientation at rest (quaternion of any norm, scalar first)
 
     Examples
     --------
@@ -300,9 +300,10 @@ class GayBerne(Linkwise):
 
     Parameters
     ----------
-    epsilon, sigma : depth and range of bodies side by side, but for the factor of nu; like all others numbers, texts in t, or tables
-    kappa : length to breadth, chi = (kappa^2 - 1)/(kappa^2 + 1)
-    kappa_prime : depth side by side to depth end to end, chi' = (kappa'^(1/mu) - 1)/(kappa'^(1/mu) + 1)
+    epsilon, sigma : depth and range for bodies side by side, except for the factor with nu. All parameters are numbers, texts in
+        t, or tables
+    kappa : ratio of length to breadth, chi = (kappa^2 - 1)/(kappa^2 + 1)
+    kappa_prime : ratio of the depth side by side to that end to end, chi' = (kappa'^(1/mu) - 1)/(kappa'^(1/mu) + 1)
     mu, nu : exponents
 
     Examples

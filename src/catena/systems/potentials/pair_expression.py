@@ -26,7 +26,7 @@ class PairPotential(FromText, Pairwise):
     Parameters
     ----------
     text : for example "C/r**9 - exp(-r/b)"
-    parameters : name -> value; for a chain also a text in t, or a table `Sampled(times, values)`; t may stand in the text itself
+    parameters : name -> value; for a chain also a text in t, or a table `Sampled(times, values)`. The text itself may contain t
 
     Examples
     --------

@@ -17,7 +17,7 @@ NONE = "none"
 @register
 @dataclass(frozen=True)
 class PairTable:
-    """Which potential acts between particles, by their types.
+    """The potentials between particles, by their types.
 
     Parameters
     ----------

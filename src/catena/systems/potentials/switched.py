@@ -26,14 +26,14 @@ SMOOTHEST_SWITCH = 20
 @register
 @dataclass(frozen=True)
 class Switched(Pairwise):
-    """V S(x), x = (r - r_on)/(r_cut - r_on): V up to r_on, nothing from r_cut on, smooth between.
+    """V S(x), x = (r - r_on)/(r_cut - r_on): V up to r_on, zero from r_cut on, smooth between.
 
     S(x) = (1 - x)^(k+1) sum_j C(k+j, j) x^j, of degree 2k + 1, has k = `smoothness` continuous derivatives; nothing cancels
-    in it. Motions through r_on or r_cut are followed with order k + 1 at most: take k from p - 1 on for a method of order p.
+    in it. Motions through r_on or r_cut are followed with order k + 1 at most: take k >= p - 1 for a method of order p.
 
     Parameters
     ----------
-    potential : the pair potential to be ended
+    potential : the pair potential to be cut off
     r_on, r_cut : where the switch begins and ends: numbers, texts in t, or tables `Sampled(times, values)`
     smoothness : k, from 1 to 20
 

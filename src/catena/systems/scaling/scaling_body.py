@@ -39,14 +39,14 @@ class ScalingBody(OneBody):
 
     A point rho of the body is at r + s R rho; s > 0 is the scale. Without a constraint it is free and has the kinetic energy
     p^2/(2m) + kappa nu^2/2 + l.Theta^-1 l/(2 s^2), nu = ds/dt, kappa = tr Theta/2, l = s^2 Theta omega. The constraint
-    "equality" holds s = 1 (the rigid body, with the multiplier that keeps its size), "unilateral" bounds s <= 1.
+    "equality" enforces s = 1 (the rigid body, with the multiplier that keeps its size); "unilateral" bounds s <= 1.
 
     Parameters
     ----------
     body : the body at scale 1
     constraint : "none", "equality" or "unilateral"
-    restitution : part of the rate that an impact at s = 1 gives back, 0 to 1
-    forces : `Load`s on body 0, constant in space; they act at the points r + s R at
+    restitution : part of the rate that an impact at s = 1 returns, 0 to 1
+    forces : `Load`s on body 0, constant in space, which act at the points r + s R at
     scaling_force : a constant force on the scale
 
     Examples
@@ -59,7 +59,7 @@ class ScalingBody(OneBody):
 
     References
     ----------
-    [moeller2012]; the closed form is not in it.
+    [moeller2012], without the closed form
     """
 
     default_method = ("EnergyMomentum", {})
@@ -204,11 +204,11 @@ class ScalingBody(OneBody):
         Parameters
         ----------
         orientation : body to space: (4,) quaternion, scalar first; (3, 3) rotation matrix; or scipy's Rotation. A quaternion A
-            that is not normalised tells the scale, too: |A|^2 [moeller2012]
+            that is not normalised also gives the scale, |A|^2 [moeller2012]
         position : (3,)
         velocity or momentum : (3,) in space
         angular_velocity or angular_momentum : (3,) in the body; l = scale^2 Theta omega
-        scale, scale_rate : size, which is 1 where neither it nor the length of the quaternion says otherwise, and its rate
+        scale, scale_rate : scale, and its rate; the default of the scale is 1, or that of a quaternion that is not normalised
         """
         q, s = self._size_of(orientation, scale)
         rate = finite_number(scale_rate, "start.scale_rate")
@@ -306,7 +306,7 @@ class ScalingBody(OneBody):
         return State(fields | {"scale": np.array(z[13]), "scale_rate": np.array(z[14])}, time)
 
     def exact(self, t: ArrayLike, start: State) -> State:
-        """The state at time t, or the states at an array of times, in closed form as for a free body; the size changes, impacts included.
+        """The state at time t, or the states at an array of times, in closed form as for a free body, with changing scale and impacts.
 
         Parameters
         ----------
@@ -342,12 +342,12 @@ class ScalingBody(OneBody):
         return float(np.sqrt(spin @ (self.body.inverse_moments * spin) / self.kappa))
 
     def impacts(self, start: State, until: float) -> Array:
-        """Times at which the size meets its bound, in closed form; those of a motion that comes to rest have a limit.
+        """Times at which the scale reaches its bound, in closed form. If the motion comes to rest, they have a limit.
 
         Parameters
         ----------
-        start : where the motion is known
-        until : time up to which impacts are wanted
+        start : a state of the motion
+        until : last time of interest
         """
         if not self.is_free or self.constraint != "unilateral":
             raise CapabilityError(
@@ -360,7 +360,7 @@ class ScalingBody(OneBody):
         return np.array([flight.time for flight in found[1:]])
 
     def multiplier(self, state: State) -> Array:
-        """The multiplier of the constraint: the force that holds the size, 0 where nothing holds it.
+        """The multiplier of the constraint: the force that keeps the size, 0 where nothing constrains it.
 
         lambda = -omega.Theta omega - c at s = 1, nu = 0, where c is the scaling force of the loads; never positive for the
         unilateral constraint.

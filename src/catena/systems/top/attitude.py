@@ -52,7 +52,7 @@ class Gravity:
     Parameters
     ----------
     strength : mass times gravity (or their product with the distance, for a unit `center`): a number, a text in t, or `Sampled(times, values)`
-    center : centre of mass from the fixed point, in the body's axes
+    center : centre of mass relative to the fixed point, in the body's axes
     """
 
     strength: float = 1.0

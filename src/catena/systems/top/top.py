@@ -43,11 +43,11 @@ class Top(OneBody):
     ----------
     body : its moments are about the fixed point
     potential : `Gravity(strength, center)`, or U as text (or sympy) in R11 .. R33, where x = R X takes body to space, and in t
-    form : "quaternion", or "multiplier" for comparison: the canonical equations with a Lagrange multiplier for |q| = 1, as they
-        are often written. Do not use them but to see what they lose: they hold on the unit sphere only and are not Hamiltonian
-        off it, so that no method is symplectic, |q|^2 - 1 and q.g have errors of its order, and nothing is promised
+    form : "quaternion"; or, for comparison only, "multiplier": the canonical equations with a Lagrange multiplier for |q| = 1, as
+        they are often written. These hold on the unit sphere only and are not Hamiltonian off it. So no method is symplectic,
+        |q|^2 - 1 and q.g have errors of the order of the method, and nothing is promised
     J0 : the moment of the scalar direction in the form "multiplier"; it does not matter on the sphere
-    parameters : values of the names that a text uses: numbers, texts in t, or tables `Sampled(times, values)`
+    parameters : values of the names in a text: numbers, texts in t, or tables `Sampled(times, values)`
 
     Examples
     --------
