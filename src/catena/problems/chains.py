@@ -63,10 +63,10 @@ def helix_chain(
     n : number of bodies
     state : "helix" (chiral), "near" (almost two-fold) or "zigzag" (the lowest energy)
     left, right : "clamped", "free", "force" or "displaced"
-    F : force on an end that is pulled; it acts along the screw axis for F = (f, 0, 0)
+    F : force on an end that is pulled; F = (f, 0, 0) acts along the screw axis
     amp : size of the starting velocities
     gravity : acceleration
-    system : a chain of n bodies that starts so, in place of the one that these arguments describe
+    system : a chain of n bodies to start in this way, instead of the chain that these arguments describe
     """
     n = _count(n, "helix_chain.n")
     angle, rise, radius, q0 = _screw(state, "helix_chain.state")
@@ -93,9 +93,9 @@ def ring_chain(
     ----------
     n : number of bodies
     state : "helix", "near" or "zigzag"; the radius of the ring should be several times that of the screw
-    turns : of the screw round the ring, more than the whole number that twists it least; they are part of its linking number
+    turns : turns of the screw round the ring beyond the whole number that twists it least; they are part of its linking number
     amp : size of the starting velocities
-    system : a closed chain of n bodies that starts so, in place of that of tetrahedra
+    system : a closed chain of n bodies to start in this way, instead of one of tetrahedra
     """
     n = _count(n, "ring_chain.n")
     turns = whole_number(turns, "ring_chain.turns", "give a whole number")
@@ -123,7 +123,7 @@ def printed_chain(
 ) -> Problem[Chain]:
     """Tetrahedra in a row, none turned: far from equilibrium, it crumples within t = 1, heats up and tears; chaotic.
 
-    `system` is a chain of n bodies that starts so, in place of the one that these arguments describe.
+    `system` is a chain of n bodies to start in this way, instead of the chain that these arguments describe.
     """
     n = _count(n, "printed_chain.n")
     spacing = finite_number(spacing, "printed_chain.spacing")
@@ -151,7 +151,7 @@ def disc_chain(
 ) -> Problem[Chain]:
     """A stack of discs of n_p particles on two rims, each turned half a spacing against its neighbour; a stable equilibrium.
 
-    `system` is a chain of n bodies that starts so, in place of the one that these arguments describe.
+    `system` is a chain of n bodies to start in this way, instead of the chain that these arguments describe.
     """
     n = _count(n, "disc_chain.n")
     if not is_whole(n_p) or n_p not in STACKS:

@@ -38,7 +38,7 @@ def harmonic(m: float = 1.0, k: float = 4.0, q: float = 0.0, p: float = 2.0) -> 
 def pendulum() -> Problem[Hamiltonian]:
     """Perturbed pendulum, H = p^2/2 - cos q (1 - p/6), not separable, H = 0.8.
 
-    [hairer1999]: it lacks the symmetry p -> -p, so methods that are not symmetric or symplectic lose its energy.
+    [hairer1999]: it lacks the symmetry p -> -p, so methods that are neither symmetric nor symplectic lose its energy.
     """
     system = Hamiltonian("p**2/2 - cos(q)*(1 - p/6)", "q", "p")
     about = (

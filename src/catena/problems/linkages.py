@@ -137,7 +137,7 @@ def bricard() -> Problem[Linkage]:
 
 
 def bennett() -> Problem[Linkage]:
-    """Bennett's loop of four hinged bars, in gravity: hinges neither parallel nor through one point, movable all the same.
+    """Bennett's loop of four hinged bars, in gravity: the hinges are neither parallel nor through one point, yet the loop moves.
 
     Opposite bars are equal: lengths a and b, with angles alpha and beta between the hinges at their ends, and the loop is movable
     because a / sin(alpha) = b / sin(beta). Bar 0 is the ground, the hinge at its end is turned to 1 rad. The start moves with the bar opposite

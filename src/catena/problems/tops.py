@@ -36,7 +36,7 @@ def kovalevskaya() -> Problem[Top]:
 
 
 def lagrange_top() -> Problem:
-    """Lagrange's top: symmetric, centre of mass on the axis, so with an exact solution. `facts` has its nutation limits and period.
+    """Lagrange's top: symmetric, centre of mass on the axis, with an exact solution. `facts` has its nutation limits and period.
 
     With A = I1, u = cos(theta): udot^2 = f(u) = (2/A)(E' - g u)(1 - u^2) - ((p_z - y3 u)/A)^2, a cubic with roots
     u1 <= u <= u2 < u3; the nutation has the period 2 K(k)/lambda, lambda^2 = g (u3 - u1)/(2 A), k^2 = (u2 - u1)/(u3 - u1).
