@@ -58,8 +58,7 @@ def ensemble(
 
     Parameters
     ----------
-    systems : a System, or a Problem, which also supplies dt; or one for each member, which may differ only in numbers (parameters,
-        masses, forces)
+    systems : a System, or a Problem, which also supplies dt; or one for each member, which may differ only in numbers
     starts : a list of states; fields with a leading axis `member`, as a dictionary of arrays (`q` (m, n), `p` (m, n), perhaps `time`), a
         State or a Dataset, such as the `final` of another ensemble; one State for all; a function that draws a state with the numpy
         Generator of its member; those of the problems if None
@@ -72,11 +71,10 @@ def ensemble(
     reduce : further quantities that the loop keeps, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or a kernel of your own
     tempering : temperatures between which members exchange their states (`Tempering`), for methods with a temperature
     device : "cpu" or "cuda"
-    layout : "members": one after the other; "lanes": sixteen at a time in vector registers, with the same bits, for explicit methods
-        on small systems
+    layout : "members"; or "lanes": sixteen at a time in vector registers, with the same bits, for explicit methods on small systems
     threads, client : number of threads, one for each core if None; or a `dask.distributed.Client` whose workers have catena installed
-    out : directory `name.zarr` in which members are stored when they are done. Memory then does not grow with their number, and the
-        ensemble survives being killed: `ct.resume` continues it to the same bytes. For samples of a few very long runs prefer `simulate`
+    out : directory `name.zarr` in which members are stored when they are done. Memory stays constant, and the ensemble survives being
+        killed: `ct.resume` continues it to the same bytes. For samples of a few very long runs prefer `simulate`
     progress : True, False, a callable (steps made, steps in all, members done, members failed), or None: a bar if on a terminal
 
     Returns
