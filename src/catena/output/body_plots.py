@@ -145,7 +145,7 @@ class BodyPictures(ManyBodyPictures):
         return axes
 
     def energy_parts(self, ax: Axes | None = None) -> Axes:
-        """Kinetic and potential energy apart, each less its start; of a free body, the kinetic energy about each principal axis."""
+        """Kinetic and potential energy, each minus its start; for a free body, the kinetic energy about each principal axis."""
         if self._has_bodies():
             return self._energy_parts_of_bodies(ax)
         self._need_body("energy_parts")
@@ -159,7 +159,7 @@ class BodyPictures(ManyBodyPictures):
         return self._draw_energies(ax, parts, "kinetic energy")
 
     def scale(self, ax: Sequence[Axes] | None = None) -> Panels:
-        """Size of a body that may scale, and its rate, over time. Two axes, one above the other."""
+        """Scale of a scaling body, and its rate, over time. Two axes, one above the other."""
         if not self._scales():
             raise InputError(
                 f"{self.run.system.title} has no scale",

@@ -56,7 +56,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
     label: str
 
     def link_lengths(self, ax: Axes | None = None) -> Axes:
-        """Distance of the centres of neighbours, as a map over time and along the chain."""
+        """Distance between the centres of neighbours, as a map over time and along the chain."""
         self._need_bodies("link_lengths")
         if self._scene.joints is not None:
             raise InputError(
@@ -77,7 +77,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
     def snapshots(self, times: Sequence[float] | None = None, ax: Sequence[Axes] | None = None) -> Panels:
         """The bodies at chosen times, a panel for each, seen across the plane of axes in which they extend most.
 
-        Bodies of particles are drawn as these, others as the outline of their shape; dots are centres of mass.
+        Bodies made of particles are drawn as particles, others as the outline of their shape; dots are centres of mass.
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ class EnsemblePlots:
         return f"<pictures of {self.many!r}: {', '.join(self.suited())}>"
 
     def suited(self) -> tuple[str, ...]:
-        """Names of the pictures that there are."""
+        """Names of the pictures that can be drawn."""
         many = self.many
         bath = ("temperature",) if is_lawful(many._job.pairing) else ()
         kept = ("invariants",) if self._find_kept() else ()
@@ -50,7 +50,7 @@ class EnsemblePlots:
         )
 
     def energy(self, ax: Axes | None = None) -> Axes:
-        """Energies over time, where samples were kept; else those at the end, of each member."""
+        """Energy of each member: over time if samples were kept, otherwise at the end."""
         many = self.many
         with drawing(ax) as ax:
             if many.keep == "samples":
@@ -116,7 +116,7 @@ class EnsemblePlots:
         return ax
 
     def reduced(self, ax: Sequence[Axes] | None = None) -> Panels:
-        """What the reductions made, a panel for each number; over the values of a sweep with the standard error of its repeats."""
+        """Results of the reductions, a panel for each number; over the values of a sweep with the standard error of its repeats."""
         names = self._find_reduced()[:MOST_PANELS]
         if not names:
             raise InputError(

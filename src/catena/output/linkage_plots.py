@@ -38,7 +38,7 @@ class JointPictures:
     def joint_angles(self, joints: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
         """Angle about the axis of each hinge, screw or sliding joint that turns, over time; full turns are counted.
 
-        Targets of motors, and paths that are prescribed, are drawn dotted.
+        Targets of motors, and prescribed paths, are dotted.
         """
         return self._of_hinges("joint_angles", "angle", "joint angle (rad)", joints, ax)
 
@@ -100,7 +100,7 @@ class JointPictures:
                 named = True
 
     def motor_torques(self, joints: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
-        """What motors and drives do about the axis of each joint that has one, over time."""
+        """Torques of motors and drives about the axis of each joint that has one, over time."""
         linkage = self._need_joints("motor_torques")
         driven = linkage.moved_joints
         if not driven:

@@ -64,7 +64,7 @@ class RunPlots(BodyPictures):
         return f"<pictures of {self.run!r}: {', '.join(self.suited())}>"
 
     def suited(self) -> tuple[str, ...]:
-        """Names of the pictures that suit the system, sections apart."""
+        """Names of the pictures that suit the system, except sections."""
         own = self._suited_to_a_body() or self._suited_to_bodies()
         coordinates = scene_or_nothing(self.run.system).coordinates
         if coordinates:
@@ -74,12 +74,12 @@ class RunPlots(BodyPictures):
         return ("energy", *bath, *kept, *own, "spectrum")
 
     def energy(self, ax: Axes | None = None) -> Axes:
-        """Energy error over time, on a logarithmic axis with its round-off floor: eps times the largest term of the energy, or the
-        energy itself, if that is larger, as it is where many bodies have small terms.
+        """Energy error over time, on a logarithmic axis with its round-off floor: eps times the largest term of the energy, or times the
+        energy itself if that is larger, as for many bodies with small terms.
 
-        Relative to the energy at the start; absolute where that is below 1e-6 of the energy's own terms. The start itself, whose
-        error is zero, is left out. What works on the system, W, is not counted as an error. Where nothing keeps the energy, as in a heat
-        bath: the energy itself.
+        Relative to the energy at the start; absolute if that is below 1e-6 of the energy's own terms. The start, whose error is zero,
+        is left out. Work done on the system, W, does not count as an error. Where the energy is not conserved, as in a heat bath: the
+        energy itself.
         """
         if "energy" not in self._find_kept():
             return self._over_time("energy", ax)
@@ -105,7 +105,7 @@ class RunPlots(BodyPictures):
         return ax
 
     def temperature(self, ax: Axes | None = None) -> Axes:
-        """In a heat bath: the temperature of the momenta inside the steps, mean since the sample before, over that of the bath.
+        """In a heat bath: the temperature of the momenta inside the steps, mean since the previous sample, over that of the bath.
 
         With its mean after the first fifth of the run, in which it settles, and the standard error of that, as `run.audit()` has them.
         """
@@ -134,8 +134,8 @@ class RunPlots(BodyPictures):
     def invariants(self, ax: Axes | None = None) -> Axes:
         """Deviation of every invariant from its start over time, relative to the largest of the terms that make it up.
 
-        In this measure the round-off floor of all of them is eps. Of a vector the largest component is drawn. What the motion itself changes
-        is none: the work of what depends on time, and in a heat bath the energy.
+        In this measure the round-off floor of all invariants is eps. For a vector the largest component is drawn. Quantities that the
+        motion itself changes are not included: work, and in a heat bath the energy.
         """
         if not self._find_kept():
             raise InputError(
@@ -180,7 +180,7 @@ class RunPlots(BodyPictures):
 
         Parameters
         ----------
-        name : which section; may be left out if there is one only
+        name : name of the section; may be left out if there is only one
         x, y : names of the state to draw; if empty, the first coordinate and its momentum that the section's text does not
             mention, or two such components of an angular momentum
         """
@@ -344,11 +344,11 @@ def work_precision(
     Parameters
     ----------
     problem : what is solved
-    methods, dts : what is compared; each dt must divide t_end
-    t_end : where the error is taken: the largest deviation of a component of the state
+    methods, dts : methods and steps to compare; each dt must divide t_end
+    t_end : time at which the error is taken: the largest deviation of a component of the state
     cost : "evaluations" of dp/dt, or "time" in seconds of the compiled loop; None: evaluations where they can be counted, which is
         for a Hamiltonian, else time
-    reference : the right state at t_end; the exact solution if None and known, else Gauss(6) with half the smallest dt
+    reference : the correct state at t_end; None: the exact solution if known, else Gauss(6) with half the smallest dt
     ax : axes to draw into; new ones if None
 
     Returns

@@ -40,7 +40,7 @@ class PullPictures:
         return axes
 
     def force_extension(self, source: str | None = None, ax: Axes | None = None) -> Axes:
-        """Force that pulls an end, along the line to the other end, over the distance of the ends.
+        """Force that pulls an end, along the line to the other end, over the distance between the ends.
 
         Parameters
         ----------
