@@ -1,4 +1,4 @@
-"""Kinds of things by name: systems, methods, potentials, joints and forces are registered alike.
+"""Kinds of things by name: systems, methods, potentials, joints and forces are all registered in the same way.
 
 A registry is the only list of its kinds: cases and their schema, tables of the documentation, stores and tests come from it. Kinds of
 other packages join by an entry point of its group, which is loaded with the first question; one may have neither the name of a

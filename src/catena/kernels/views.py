@@ -59,7 +59,7 @@ class Flag(StrEnum):
 
 @dataclass(frozen=True)
 class View:
-    """What a system lets a method see, and what is stepped there.
+    """What a system shows to a method, and the variables that are stepped.
 
     Attributes
     ----------
@@ -73,21 +73,22 @@ class View:
     moments : (bodies, 3), principal moments of the bodies that a rotor turns
     body_of : number of a stepped variable -> number of its body; None where there are no bodies
     unknowns : number of unknowns of a conserving step
-    parameters : what the kernels of this view find in par beyond the parameters of the system, and never change
-    scratch : () -> what they find there and write into, before the first step: each driver and member has its own
-    spread : (bodies, k) constants of a rotor, and perhaps (bodies, 18) those of a bath (loss, stir, precision), which is alike for p along all axes, -> as kernels on lanes find them
-    withdrawn : tags of invariants that are not such functions of the stepped variables here, so that no promise holds;
-        "symplectic" where these are not canonical, or not those of a Hamiltonian
-    needed : tags of invariants without which the motion makes no sense here, though nothing holds them
+    parameters : arrays in par beyond the parameters of the system; the kernels of this view read them and never change them
+    scratch : () -> arrays in par that they write to, as before the first step: each driver and member has its own
+    spread : constants of a rotor (bodies, k), and optionally those of a heat bath (bodies, 18: loss, stir, precision; equal for p
+        along all axes) -> the same in the layout for kernels on lanes
+    withdrawn : tags of invariants that do not have this form in the stepped variables here, so that no promise holds;
+        "symplectic" if the variables are not canonical, or not those of a Hamiltonian
+    needed : tags of invariants without which the motion makes no sense here, although nothing enforces them
     held : tags of invariants that the stepped variables themselves keep, whatever the method
-    factors : how many `factorise_shifted` are kept at a time -> scratch for them; None where there is no such kernel
-    fold : what a checkpoint holds of z, without e; None if it holds all of both
-    inertia : () -> what its momenta are like in a heat bath; None if it has none
-    measures : how many numbers `measure` gives, the energy first, where a method asks for it
-    packs_many : whether `pack` takes fields with leading axes, to the same bits, and gives z with the same ones
-    parts : how many parts a sweep can be divided into, see `sweep_part`; 0: none
-    begin : fewer numbers with which a start is given; None if it takes all stepped variables
-    bodies : () -> how threads of a GPU share the bodies; None: a thread follows all of them
+    factors : number of `factorise_shifted` that are kept at a time -> scratch for them; None if there is no such kernel
+    fold : the part of z that a checkpoint holds, without e; None if it holds all of both
+    inertia : () -> the inertia of its momenta in a heat bath; None if it has none
+    measures : how many numbers `measure` gives, the energy first, if a method asks for it
+    packs_many : whether `pack` takes fields with leading axes, with the same bits, and gives z with the same axes
+    parts : number of parts into which a sweep can be divided, see `sweep_part`; 0: none
+    begin : a smaller set of numbers that gives a start; None if it takes all stepped variables
+    bodies : () -> how threads of a GPU share the bodies; None: a thread steps all of them
     side_by_side : names of the scratch that the equations write into, where several evaluations at once, each in a lane of vector registers,
         take less time (kernels that branch are left out by the engine); None where they do not
     """

@@ -56,19 +56,19 @@ class Traits:
 
     Attributes
     ----------
-    order : order of convergence; what it may be composed as, if the error does not depend on dt
+    order : order of convergence; if the error does not depend on dt, the order as which it may be composed
     symplectic, symmetric, explicit : structure of the step
     keeps : falsifiable statements about conserved quantities
     cite : keys of references.bib
     stability : largest dt * omega for the harmonic oscillator, inf if A-stable, 0 if none
     exact : whether it is the exact flow, up to round-off, for any dt
     adaptive : whether it makes inner steps of its own, so that the error does not depend on dt
-    poisson : whether the angular momenta of a free body move by a Poisson map; symplectic methods' do
-    nearly : order up to which a step that is not symplectic is so, if that is beyond its own order; else 0
+    poisson : whether the angular momenta of a free body move by a Poisson map, as they do for symplectic methods
+    nearly : order up to which a step that is not exactly symplectic is symplectic, if above its own order; else 0
     reflects : whether a step of length zero is near a reflection of some velocities instead of the identity; then only two
         steps in a row may be composed with others
-    random : whether it draws random numbers: its order is that of averages, not of paths, and no point lies between two steps
-    unbiased : whether its averages have no error but that of chance, at any dt
+    random : whether it draws random numbers: its order is that of averages, not of paths, and the path between steps is undefined
+    unbiased : whether its averages have only statistical errors, at any dt
     """
 
     order: int
@@ -124,20 +124,24 @@ class SideBySide:
 
 @dataclass(frozen=True, eq=False)
 class Stepper:
-    """A method fitted to a view: its `step` kernel, its coefficients and how much memory it wants.
+    """A method fitted to a view: its `step` kernel, its coefficients and how much memory it needs.
 
-    `tab` has rows and columns. A `carry` of zeros means that nothing is known from earlier steps. `parameters` are tables that the kernels of the system
-    reach as `par.<name>`, such as those of the rotor inside a drift; `scratch` holds what stands there and is written into: each
-    driver has a copy of it. `packed` asks the compiler to pack straight-line code into vector instructions; the bits are the same. Where
-    kernels are written from the field of the system, `recorded` does it: (stepper, field for a given math module, par, dimension) ->
-    stepper. `rewind` fills the slot of that name, where zeros are not the best, and so does `observe`, of a method that looks for crossings at
-    steps of its own; it finds room for another state, z and e, at the end of `copies`.
+    `tab` has rows and columns. A `carry` of zeros means that nothing is known from earlier steps. `parameters` are tables that the
+    kernels of the system access as `par.<name>`, such as those of the rotor inside a drift. `scratch` holds the arrays there that
+    kernels write to: each driver has a copy. `packed` asks the compiler to pack straight-line code into vector instructions; the
+    bits are the same.
 
-    `timed` gives parameters that depend on the step: dt -> tables by name; the engine asks when a driver knows it. A method that
+    If kernels are written from the field of the system, `recorded` does this: (stepper, field for a given math module, par,
+    dimension) -> stepper. `rewind` fills the slot of that name if zeros are not the best choice. `observe` fills the slot of that
+    name for a method that looks for crossings at steps of its own; there is room for another state, z and e, at the end of `copies`.
+
+    `timed` gives parameters that depend on the step, dt -> tables by name; the engine calls it when a driver knows dt. A method that
     draws random numbers finds the number of its member in an ensemble at carry[`member_place`]. `account` fills the slot of that
-    name: `accounts` are what it records at each sample, one after the other. `in_sweeps`: a step is a `sweep` for each column of `tab`, kicks and
-    drifts in units of dt, and so may be shared by threads (`catena.engine.parts`). `of_body` fills `follow_body`: steps of one body, by a thread of its own.
-    `side_by_side` is the same step for a processor with vector registers, taken where the kernels of the system allow it.
+    name: `accounts` are the quantities that it records at each sample, in this order.
+
+    `in_sweeps`: a step is a `sweep` for each column of `tab`, kicks and drifts in units of dt, so threads can share it
+    (`catena.engine.parts`). `of_body` fills `follow_body`: steps of one body by a thread of its own. `side_by_side` is the same step
+    for a processor with vector registers, used where the kernels of the system allow it.
     """
 
     kernel: Kernel
@@ -171,7 +175,7 @@ class Stepper:
         return sum(field.width for field in self.accounts)
 
     def first_carry(self, member: int = 0) -> NDArray[np.float64]:
-        """`carry` before the first step of a member of an ensemble; a run is member 0. Nothing else tells a step whose it is."""
+        """`carry` before the first step of a member of an ensemble; a run is member 0. A step knows its member only from this."""
         carry = zeros_at_a_line(self.carry)
         if self.member_place is not None:
             carry[self.member_place] = member
@@ -210,7 +214,7 @@ class Method(ABC):
         """What this method, with its parameters, promises for the systems that it is made for."""
 
     def traits_on(self, view: View) -> Traits:
-        """What it promises with this view; another thing than `traits` where it is another map there."""
+        """What it promises with this view; differs from `traits` where the method is another map there."""
         return self.traits
 
     @property
@@ -219,7 +223,7 @@ class Method(ABC):
         return self.traits.order
 
     def other_tolerances(self) -> tuple[Method, Method]:
-        """The same with a smaller and a larger tolerance, whose paths tell how accurate its own is; itself, if it has none."""
+        """The same with a smaller and a larger tolerance, whose paths show how accurate its own is; itself, if it has none."""
         return self, self
 
     def _repr_html_(self) -> str:
@@ -250,7 +254,7 @@ class Method(ABC):
         return {}
 
     def doubt(self, carry: NDArray[np.float64]) -> str:
-        """Why averages along a path that left this memory tell nothing, in a sentence; empty if they may."""
+        """Why averages along a path that left this memory mean nothing, in a sentence; empty if they are meaningful."""
         return ""
 
     def trace(self, view: View, work: NDArray[np.float64]) -> tuple[int | None, list[float]]:

@@ -39,9 +39,9 @@ LONGEST_REPR = 200  # characters of a system that has no words of its own
 
 @dataclass(frozen=True)
 class Invariant(Field):
-    """A quantity that the motion keeps. `tags` tell a method what it is: "energy", "linear", "bilinear", "quadratic".
+    """A quantity that the motion conserves. Methods know it by its `tags`: "energy", "linear", "bilinear", "quadratic".
 
-    "work" and "changes" are the tags of quantities that are recorded beside them, but that the motion itself changes.
+    "work" and "changes" are tags of quantities that are recorded beside the invariants, but that the motion itself changes.
     """
 
     tags: frozenset[str] = _default(default_factory=frozenset)
@@ -95,7 +95,7 @@ class System(ABC):
 
     @classmethod
     def examples(cls) -> tuple[tuple[System, State, float], ...]:
-        """Systems, each with a start and a dt of its motion, that stand for the kind in tests; nothing vanishes by symmetry in them."""
+        """Systems, each with a start and a dt, that represent the kind in tests; nothing in them vanishes by symmetry."""
         return ()
 
     @property
@@ -116,7 +116,7 @@ class System(ABC):
     @property
     @abstractmethod
     def default_method(self) -> tuple[str, dict[str, Json]]:
-        """Kind and arguments of the method that is used where none is given."""
+        """Kind and arguments of the method that is used if none is given."""
 
     @property
     def smoothness(self) -> float:
@@ -150,10 +150,10 @@ class System(ABC):
 
     @abstractmethod
     def view(self, name: str) -> View | None:
-        """What the system lets a method see under this name, or None."""
+        """The view with this name, or None."""
 
     def lacks(self, name: str) -> str:
-        """Why there is no view of this name, where a user should know."""
+        """Why there is no view with this name, if a user should know."""
         return ""
 
     @abstractmethod
@@ -165,7 +165,7 @@ class System(ABC):
         """The system as a case writes it: JSON that `system_from` turns back into the same system."""
 
     def names(self) -> dict[str, str]:
-        """What a section or event may be written in: name -> code on (row, t, par); the components of the fields, if it says nothing else."""
+        """Names that sections and events may use: name -> code on (row, t, par); by default the components of the fields."""
         return component_names(self.fields)
 
     def check_start(self, state: State) -> None:
@@ -203,7 +203,7 @@ class System(ABC):
         return None
 
     def scene(self) -> Scene | None:
-        """What of its states can be shown; None if nothing but numbers."""
+        """What can be shown of its states; None if only numbers."""
         return None
 
     def begun(self, start: State) -> System:

@@ -88,9 +88,9 @@ class Joint(Declared):
     ----------
     parent : number of a body, or -1 for the ground
     child : number of a body
-    at : the points a in the parent's and b in the child's coordinates (axes in which the body was given, origin in its
-        centre of mass; the ground's are those of space)
-    name : by which starts, outputs and pictures call it; None: they count
+    at : the points a in the parent's and b in the child's coordinates (axes in which the body was given, origin at its
+        centre of mass; the coordinates of the ground are those of space)
+    name : name for starts, outputs and pictures; None: they use the number
     """
 
     rows: ClassVar[tuple[Row, ...]]
