@@ -3,7 +3,7 @@
     M a = F - Phi_q^T lambda,    Phi_q a = -(d Phi_q/dt) v
 
 Plain numpy, independent of any method and step: what a joint transmits, for plots and tests. Where rows are redundant the
-split between them is not determined, and the smallest multipliers are taken.
+split between them is not determined, and the smallest multipliers are taken, torques over a length of the linkage.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _accelerations(
         turn = rotations.to_matrix(state.orientation[j])
         force[j, 1] -= np.cross(omega, turn @ body.tensor @ turn.T @ omega)
     wanted = -np.concatenate([bias(linkage, state, images, motion), drive_bias(linkage, state, motion)])
-    return solve_held(rows, *constraints.inverse_roots(linkage, state.orientation), force.ravel(), wanted)
+    return solve_held(rows, constraints.weigh(linkage, state.orientation), force.ravel(), wanted)
 
 
 def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> JointReactions:

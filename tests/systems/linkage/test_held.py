@@ -77,16 +77,18 @@ def test_what_is_held_solves_the_dense_equations(middle: ct.Body) -> None:
     dense, mass = write_out(rows, 4), constraints.mass_matrix(linkage, state.orientation)
     draw = np.random.default_rng(1)
     force, wanted = draw.normal(size=24), dense @ draw.normal(size=24)
-    roots = constraints.inverse_roots(linkage, state.orientation)
+    weights = constraints.weigh(linkage, state.orientation)
 
     def left(rows: Sequence[Rows]) -> tuple[float, float]:
-        x, multipliers = solve_held(rows, *roots, force, wanted)
+        x, multipliers = solve_held(rows, weights, force, wanted)
         return float(np.abs(mass @ x + dense.T @ multipliers - force).max()), float(np.abs(dense @ x - wanted).max())
 
     assert max(left(rows)) < 1e-12
-    null = np.linalg.svd(dense.T)[2][np.linalg.matrix_rank(dense, tol=1e-9) :]
-    assert len(null) >= 3  # the smallest multipliers: nothing of what the rows leave open
-    assert np.abs(null @ solve_held(rows, *roots, force, wanted).multipliers).max() < 1e-12
+    # the smallest multipliers, torques over the longest arm: nothing of what the rows leave open
+    arms = np.where(dense.reshape(-1, 4, 2, 3)[:, :, 0].any(axis=(1, 2)), 1.0, 1.4)
+    null = np.linalg.svd(dense.T * arms)[2][np.linalg.matrix_rank(dense, tol=1e-9) :]
+    assert len(null) >= 3
+    assert np.abs(null @ (solve_held(rows, weights, force, wanted).multipliers / arms)).max() < 1e-12
     assert max(left([one._replace(values=-one.values if k == 4 else one.values) for k, one in enumerate(rows)])) > 0.1
 
 

@@ -5,6 +5,7 @@ Plain numpy, used once per start. Positions and directors are those of the axes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...geometry import rotations
 from ..base import Array, State
-from .held import RANK, Rows, apply_rows, follow_rows, write_out
+from .held import RANK, Rows, Weights, apply_rows, follow_rows, write_out
 from .joints import DISTANCE, DOT, GROUND, PLANE, POINT, SCREW, Joint
 
 if TYPE_CHECKING:
@@ -142,33 +143,28 @@ def mass_matrix(linkage: Linkage, orientation: Array) -> Array:
     tensors = [turn @ body.tensor @ turn.T for turn, body in zip(turns, linkage.bodies, strict=True)]
     blocks = np.zeros((linkage.count, 2, 3, 2, 3))
     blocks[:, 0, :, 0], blocks[:, 1, :, 1] = [body.mass * np.eye(3) for body in linkage.bodies], tensors
-    return on_diagonal(blocks.reshape(-1, 6, 6))
+    made, each = np.zeros((linkage.count, 6, linkage.count, 6)), np.arange(linkage.count)
+    made[each, :, each, :] = blocks.reshape(-1, 6, 6)
+    return made.reshape(6 * linkage.count, 6 * linkage.count)
 
 
-def inverse_roots(linkage: Linkage, orientation: Array) -> tuple[Array, Array]:
-    """(n, 6, 6): of each body W with W W^T the inverse of its mass and inertia in space; displacements W x have the size |x|.
-
-    And (n, 6): 0 for turns about which it has no moment of inertia, else 1. Its largest moment stands for those, or, for a point, its mass at the
-    farthest of its joints.
-    """
-    made, inertial = np.zeros((linkage.count, 6, 6)), np.ones((linkage.count, 6))
-    sizes = np.ones(0) if all(body.moments.all() for body in linkage.bodies) else sizes_of_inertia(linkage)
-    for j, body in enumerate(linkage.bodies):
-        roots = np.sqrt(body.inverse_moments)
-        inertial[j, 3:] = roots != 0.0
-        if not roots.all():
-            roots[roots == 0.0] = 1.0 / np.sqrt(sizes[j])
-        made[j, :3, :3] = np.eye(3) / np.sqrt(body.mass)
-        made[j, 3:, 3:] = rotations.to_matrix(orientation[j]) @ body.frame_matrix * roots
-    return made, inertial
+def weigh(linkage: Linkage, orientation: Array) -> Weights:
+    """What the bodies weigh, along their principal axes in space."""
+    frames = np.array([body.frame_matrix for body in linkage.bodies])
+    masses = np.array([[*[body.mass] * 3, *body.moments] for body in linkage.bodies])
+    return Weights(rotations.to_matrix(orientation) @ frames, masses, length_of(linkage))
 
 
-def on_diagonal(blocks: Array) -> Array:
-    """(6 n, 6 n) of blocks (n, 6, 6)."""
-    n = len(blocks)
-    made, each = np.zeros((n, 6, n, 6)), np.arange(n)
-    made[each, :, each, :] = blocks
-    return made.reshape(6 * n, 6 * n)
+def length_of(linkage: Linkage) -> float:
+    """The longest arm of a body to the point of a joint, massless rod, or radius of gyration: the same wherever the linkage is."""
+    arms = [
+        float(np.linalg.norm(point))
+        for joint in linkage.joints
+        for body, point in zip((joint.parent, joint.child), joint.at, strict=True)
+        if body != GROUND
+    ]
+    radii = [math.sqrt(max(body.moments) / body.mass) for body in linkage.bodies]
+    return max([*arms, *radii, *(joint.length for joint in linkage.joints)]) or 1.0
 
 
 def sizes_of_inertia(linkage: Linkage) -> Array:
@@ -191,7 +187,7 @@ def velocities(linkage: Linkage, state: State) -> Array:
     if linkage.count > MANY:
         images = images_of(linkage, state.orientation)
         blocks = joint_rows(linkage, state.position, state.orientation, images=images)
-        return made + follow_rows(blocks, *inverse_roots(linkage, state.orientation), made)
+        return made + follow_rows(blocks, weigh(linkage, state.orientation), made)
     rows, lines = rows_in_units(linkage, state), thin_axes(linkage, state.orientation)
     u, sizes, spins = seen_spins(rows, lines)
     return made - (u.T @ rows @ made / sizes) @ spins @ lines

@@ -13,7 +13,7 @@ from ...geometry import rotations
 from ...log import log_message
 from ..base import Array, State
 from . import constraints
-from .held import RANK, Rows, apply_rows, solve_held, write_out
+from .held import Rows, apply_rows, solve_held
 from .joints import DISTANCE, DOT, PLANE, POINT, SCREW
 
 if TYPE_CHECKING:
@@ -125,14 +125,16 @@ class Fit:
         """
         linkage, known = self.linkage, {"images": self.images, "shifts": self.shifts}
         r, q = state.position.copy(), state.orientation.copy()
+        inertia = constraints.sizes_of_inertia(linkage)[:, None]
         for _ in range(PROJECTIONS):
-            phi = constraints.residuals(linkage, r, q, **known) / self.sizes
-            if np.abs(phi).max() <= 4.0 * np.finfo(float).eps:
+            phi = constraints.residuals(linkage, r, q, **known)
+            if np.abs(phi / self.sizes).max() <= 4.0 * np.finfo(float).eps:
                 break
-            step = self._step_back(
-                constraints.joint_rows(linkage, r, q, images=self.images), constraints.inverse_roots(linkage, q)[0], phi
-            )
-            change = step.reshape(linkage.count, 2, 3)
+            rows = constraints.joint_rows(linkage, r, q, images=self.images)
+            weights = constraints.weigh(linkage, q)
+            thick = np.where(weights.masses > 0.0, weights.masses, inertia)
+            weights = weights._replace(masses=thick, length=self.size)  # with which `gap` compares lengths, too
+            change = solve_held(rows, weights, np.zeros(6 * linkage.count), -phi).motion.reshape(-1, 2, 3)
             change = change * min(1.0, longest / float(np.linalg.norm(change[:, 1], axis=1).max() or 1.0))
             r += change[:, 0]
             for j in range(linkage.count):
@@ -141,51 +143,21 @@ class Fit:
                 break
         return State({**state.fields, "position": r, "orientation": q}, state.time)
 
-    def _step_back(self, rows: Sequence[Rows], roots: Array, phi: Array) -> Array:
-        """The smallest displacements (6 n,), by weights, that take the rows by -phi, to their sizes."""
-        if self.linkage.count > constraints.MANY:
-            return solve_held(rows, roots, np.ones((len(roots), 6)), np.zeros(6 * len(roots)), -phi * self.sizes).motion
-        weights, matrix = constraints.on_diagonal(roots), write_out(rows, len(roots)) / self.sizes[:, None]
-        return -weights @ np.linalg.lstsq(matrix @ weights, phi, rcond=RANK)[0]
-
     def moving(self, state: State, drives: Drives | None = None) -> State:
         """The velocity nearest in kinetic energy that keeps the joints together, and drives; what has no inertia turns as it must."""
         linkage, motion = self.linkage, constraints.velocities_of_momenta(self.linkage, state)
         rows = constraints.joint_rows(linkage, state.position, state.orientation, images=self.images)
-        driven, told = ([], np.zeros(0)) if drives is None else drives
-        if linkage.count > constraints.MANY:
-            roots, inertial = constraints.inverse_roots(linkage, state.orientation)
-            off = apply_rows([*rows, *driven], motion) - np.concatenate([np.zeros(len(self.sizes)), told])
-            change = solve_held([*rows, *driven], roots, inertial, np.zeros(6 * len(roots)), -off).motion
-        else:
-            change = self._change_few(state, motion, write_out(driven, linkage.count), told)
+        told = np.zeros(len(self.sizes))
+        if drives is not None:
+            rows, told = [*rows, *drives.rows], np.concatenate([told, drives.rates])
+        weights = constraints.weigh(linkage, state.orientation)
+        change = solve_held(rows, weights, np.zeros_like(motion), told - apply_rows(rows, motion)).motion
         v = (motion + change).reshape(linkage.count, 2, 3)
         p, y = state.momentum.copy(), state.angular_momentum.copy()
         for j, body in enumerate(linkage.bodies):
             p[j] = body.mass * v[j, 0]
             y[j] = rotations.apply(body.tensor, rotations.rotate(rotations.conjugate(state.orientation[j]), v[j, 1]))
         return State({**state.fields, "momentum": p, "angular_momentum": y}, state.time)
-
-    def _change_few(self, state: State, motion: Array, driven: Array, told: Array) -> Array:
-        """The change of velocities of a few bodies."""
-        linkage = self.linkage
-        rows = (
-            constraints.gradients(linkage, state.position, state.orientation, images=self.images) / self.sizes[:, None]
-        )
-        off = rows @ motion
-        if len(driven):
-            units = np.array(
-                [constraints.unit_of(self.size) if linkage.joints[k].slides else 1.0 for k in linkage.signals.driven]
-            )
-            off = np.concatenate([off, (driven @ motion - told) / units])
-            rows = np.vstack([rows, driven / units[:, None]])
-        lines = constraints.thin_axes(linkage, state.orientation)
-        if len(lines) and len(rows):  # turns that cost nothing fit whatever rows they can
-            fitted = constraints.seen_spins(rows, lines)[0]
-            rows, off = rows - fitted @ (fitted.T @ rows), off - fitted @ (fitted.T @ off)
-        roots, inertial = constraints.inverse_roots(linkage, state.orientation)
-        weights = constraints.on_diagonal(roots * inertial[:, None])
-        return -weights @ np.linalg.lstsq(rows @ weights, off, rcond=RANK)[0]
 
 
 def project(linkage: Linkage, state: State, *, shifts: Array) -> State:

@@ -2,12 +2,15 @@
 
     M x + A^T l = f,    A x = g
 
-With x = W y, W W^T = M^-1, and rows of length 1 this is, for all rows that close no loop, one sparse matrix whose factors grow with the number of bodies,
+In principal axes M is diagonal. Displacements over a length of the linkage beside turns, and rows of length 1, make of it one sparse matrix, whose
+factors grow with the number of bodies:
 
     [ D  B^T ]
-    [ B   0  ]      D = 1, and 0 for turns without a moment of inertia.
+    [ B   0  ]      D = M over its largest number; 0 for turns without a moment of inertia
 
-A W W^T A^T alone has the square of its condition number. Rows that close loops border it, and may be redundant: the smallest multipliers are taken.
+Masses stand in D alone. Rows that they weigh hide what a light body passes on between heavy ones, and A M^-1 A^T has the square of the condition
+number. Which rows are independent is a question of places, D = 1: all that close no loop are, and of the others those are kept that differ most.
+They bear everything first; what they bear is then shared with the rows left out, so that all multipliers are as small as they can be, torques over the length.
 """
 
 from __future__ import annotations
@@ -22,10 +25,11 @@ from ..base import Array
 from .joints import GROUND
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_array, csr_array
+    from scipy.sparse import csr_array
 
-RANK = 1e-10  # singular values of rows below this part of the largest are zero
-SINGULAR = 1e-13  # smallest pivot, to the largest, where rows tell how everything turns
+RANK = 1e-10  # singular values below this part of the largest are zero
+DEPENDENT = 1e-7  # what is left of a row of length 1 that others imply, as at the start of a step
+SINGULAR = 1e-13  # smallest pivot, to the largest, where rows are independent
 Flags: TypeAlias = NDArray[np.bool_]
 
 
@@ -36,6 +40,26 @@ class Rows(NamedTuple):
     parent: int
     child: int
     closes: bool
+
+
+class Weights(NamedTuple):
+    """What bodies weigh.
+
+    Attributes
+    ----------
+    axes : (n, 3, 3) from principal axes to space
+    masses : (n, 6) the mass, three times, and the principal moments
+    length : of the linkage, over which displacements are compared with turns and torques with forces
+    """
+
+    axes: Array
+    masses: Array
+    length: float
+
+    @property
+    def units(self) -> Array:
+        """(6 n,): of displacements, 1 for turns."""
+        return np.tile([*[self.length] * 3, 1.0, 1.0, 1.0], len(self.masses))
 
 
 class HeldMotion(NamedTuple):
@@ -62,40 +86,46 @@ def write_out(rows: Sequence[Rows], count: int) -> Array:
     return made[:, :count].reshape(len(made), 6 * count)
 
 
-def solve_held(rows: Sequence[Rows], roots: Array, inertial: Array, force: Array, wanted: Array) -> HeldMotion:
-    """The motion under `force` (6 n,) of which the rows are `wanted`.
-
-    Parameters
-    ----------
-    roots : (n, 6, 6) W of each body
-    inertial : (n, 6) D
-    """
-    (matrix, sizes), diagonal = _assemble(rows, roots), inertial.ravel()
-    pushes = np.einsum("jkl,jk->jl", roots, force.reshape(-1, 6)).ravel()
+def solve_held(rows: Sequence[Rows], weights: Weights, force: Array, wanted: Array) -> HeldMotion:
+    """The motion under `force` (6 n,) of which the rows are `wanted`, or nearest to that where they contradict one another."""
+    (matrix, sizes), units = _assemble(rows, weights), weights.units
+    diagonal = weights.masses.ravel() * units**2
+    heaviest = diagonal.max()
+    diagonal /= heaviest
     idle = _find_idle(matrix, diagonal)
-    pushes[idle] = 0.0
-    closing = np.array([one.closes for one in rows for _ in one.values], dtype=bool)
-    found = _solve_scaled(matrix, np.where(idle, 1.0, diagonal), closing, pushes, wanted / sizes, sizes)
-    moved = np.einsum("jkl,jl->jk", roots, np.where(idle, 0.0, found.motion).reshape(-1, 6))
-    return HeldMotion(moved.ravel(), found.multipliers)
+    diagonal[idle] = 1.0
+    pushes = np.where(idle, 0.0, _turn(weights.axes.swapaxes(1, 2), force) * units / heaviest)
+    kept, useless = _choose_rows(matrix, np.array([one.closes for one in rows for _ in one.values], dtype=bool))
+    arms = np.array([1.0 if row[:, :3].any() else weights.length for one in rows for row in one.values])
+    useless = np.linalg.qr(useless / (sizes * arms)[:, None])[0]
+    wanted = wanted - useless @ (useless.T @ (wanted * arms)) / arms
+    found = _solve(matrix[kept], diagonal, pushes, (wanted / sizes)[kept])
+    multipliers, n = np.zeros(len(sizes)), len(pushes)
+    multipliers[kept] = found[n:] * heaviest / sizes[kept]
+    multipliers -= useless @ (useless.T @ (multipliers / arms)) * arms
+    return HeldMotion(_turn(weights.axes, np.where(idle, 0.0, found[:n]) * units), multipliers)
 
 
-def follow_rows(rows: Sequence[Rows], roots: Array, inertial: Array, motion: Array) -> Array:
+def follow_rows(rows: Sequence[Rows], weights: Weights, motion: Array) -> Array:
     """(6 n,): turns without a moment of inertia, of least squares, after which the rows of `motion` change least; 0 where no row tells them."""
-    (matrix, sizes), diagonal = _assemble(rows, roots), inertial.ravel()
+    (matrix, sizes), diagonal = _assemble(rows, weights), weights.masses.ravel()
     free = (diagonal == 0.0) & ~_find_idle(matrix, diagonal)
     turns, changes, found = matrix[:, free], apply_rows(rows, motion) / sizes, np.zeros(len(diagonal))
     if free.any():
-        solve = _factorise(turns.T.tocsr(), np.ones(len(changes)))
+        solve = _factorise(turns.T.tocsr(), np.ones(len(changes)), SINGULAR)
         if solve is None:  # a line and the next one turn together, and nothing tells how fast
             found[free] = -np.linalg.lstsq(turns.toarray(), changes, rcond=RANK)[0]
         else:
             found[free] = -solve(np.concatenate([changes, np.zeros(turns.shape[1])]))[len(changes) :]
-    return np.einsum("jkl,jl->jk", roots, found.reshape(-1, 6)).ravel()
+    return _turn(weights.axes, found)
 
 
-def _assemble(rows: Sequence[Rows], roots: Array) -> tuple[csr_array, Array]:
-    """A W with rows of length 1, and how long they were: rounding is told from what is small in any unit."""
+def _turn(axes: Array, motion: Array) -> Array:
+    return np.einsum("jkl,jil->jik", axes, motion.reshape(-1, 2, 3)).ravel()
+
+
+def _assemble(rows: Sequence[Rows], weights: Weights) -> tuple[csr_array, Array]:
+    """B, and how long its rows were."""
     from scipy.sparse import csr_array
 
     values, places, columns, first = [np.zeros(0)], [np.zeros(0, int)], [np.zeros(0, int)], 0
@@ -104,11 +134,13 @@ def _assemble(rows: Sequence[Rows], roots: Array) -> tuple[csr_array, Array]:
         first += len(own)
         for side, body in ((0, one.parent), (1, one.child)):
             if body != GROUND:
-                values.append((one.values[:, side] @ roots[body]).ravel())
+                values.append((one.values[:, side].reshape(-1, 2, 3) @ weights.axes[body]).ravel())
                 places.append(np.repeat(own, 6))
                 columns.append(np.tile(np.arange(6 * body, 6 * body + 6), len(own)))
-    entries = np.concatenate(values), (np.concatenate(places), np.concatenate(columns))
-    made = csr_array(entries, shape=(first, 6 * len(roots)))
+    place, column = np.concatenate(places), np.concatenate(columns)
+    made = csr_array(
+        (np.concatenate(values) * weights.units[column], (place, column)), shape=(first, weights.masses.size)
+    )
     made.eliminate_zeros()
     sizes = np.sqrt(np.asarray(made.power(2).sum(axis=1))).ravel()
     sizes[sizes == 0.0] = 1.0
@@ -122,53 +154,60 @@ def _find_idle(matrix: csr_array, diagonal: Array) -> Flags:
     return np.asarray((diagonal == 0.0) & (lengths <= RANK * lengths.max(initial=0.0)), dtype=bool)
 
 
-def _solve_scaled(
-    matrix: csr_array, diagonal: Array, closing: Flags, pushes: Array, wanted: Array, sizes: Array
-) -> HeldMotion:
-    tree, loops = matrix[~closing], matrix[closing]
-    solve = _factorise(tree, diagonal)
-    if solve is None:  # only a loop, or nothing, tells how a line or a point turns
-        whole = _border(matrix, diagonal).toarray()
-        least = np.linalg.lstsq(whole, np.concatenate([pushes, wanted]), rcond=RANK)[0]
-        return HeldMotion(least[: len(diagonal)], least[len(diagonal) :] / sizes)
-    n, multipliers = len(diagonal), np.zeros(len(wanted))
-    found = solve(np.concatenate([pushes, wanted[~closing]]))
-    if loops.shape[0]:
-        answers = solve(np.vstack([loops.T.toarray(), np.zeros((tree.shape[0], loops.shape[0]))]))
-        left = loops @ answers[:n]
-        strengths, directions = np.linalg.eigh(0.5 * (left + left.T))
-        told = strengths > RANK  # rows have the length 1
-        along = (directions[:, told].T @ (loops @ found[:n] - wanted[closing])) / strengths[told]
-        multipliers[closing] = directions[:, told] @ along
-        found -= answers @ multipliers[closing]
-    multipliers[~closing] = found[n:]
-    multipliers /= sizes
-    if loops.shape[0] and not told.all():
-        idle = np.zeros((len(wanted), int((~told).sum())))
-        idle[closing], idle[~closing] = directions[:, ~told], -answers[n:] @ directions[:, ~told]
-        idle = np.linalg.qr(idle / sizes[:, None])[0]
-        multipliers -= idle @ (idle.T @ multipliers)
-    return HeldMotion(found[:n], multipliers)
+def _choose_rows(matrix: csr_array, closing: Flags) -> tuple[Flags, Array]:
+    """Independent rows from which all others follow; and multipliers of all rows that do nothing together, a column for each row left out."""
+    from scipy.linalg import qr
+
+    n = matrix.shape[1]
+    solve = _factorise(matrix[~closing], np.ones(n), SINGULAR)
+    if solve is None:  # far from where the joints fit
+        closing, parts = np.ones_like(closing), matrix.T.toarray()
+    elif not closing.any():
+        return ~closing, np.zeros((len(closing), 0))
+    else:  # of each row that closes a loop: what is normal to those of the tree, and its parts along them
+        right = np.zeros((n + np.count_nonzero(~closing), np.count_nonzero(closing)))
+        right[:n] = matrix[closing].T.toarray()
+        parts = solve(right)
+    left, order = qr(parts[:n], mode="r", pivoting=True)
+    rank = int((np.abs(np.diag(left)) > DEPENDENT).sum())
+    along = np.linalg.solve(left[:rank, :rank], left[:rank, rank:])
+    taken, others = np.split(np.flatnonzero(closing)[order], [rank])
+    useless = np.zeros((len(closing), len(others)))
+    useless[others], useless[taken] = np.eye(len(others)), -along
+    useless[~closing] = parts[n:, order[:rank]] @ along - parts[n:, order[rank:]]
+    kept = ~closing
+    kept[taken] = True
+    return kept, useless
 
 
-def _border(rows: csr_array, diagonal: Array) -> csc_array:
-    """[[D, B^T], [B, 0]]."""
+def _solve(matrix: csr_array, diagonal: Array, pushes: Array, wanted: Array) -> Array:
+    """Motion and multipliers of independent rows. Turns that neither a moment nor a row tells are as small as they can be."""
+    from scipy.linalg import null_space
+    from scipy.sparse import csr_array, vstack
+
+    thin, rows = np.flatnonzero(diagonal == 0.0), matrix
+    if len(thin) and _factorise(matrix[:, thin].T.tocsr(), np.ones(matrix.shape[0]), SINGULAR) is None:
+        loose = null_space(matrix[:, thin].toarray(), rcond=DEPENDENT).T
+        still = np.zeros((len(loose), len(diagonal)))
+        still[:, thin] = loose
+        rows = vstack([matrix, csr_array(still)]).tocsr()
+    solve = _factorise(rows, diagonal, 0.0)
+    assert solve is not None
+    return solve(np.concatenate([pushes, wanted, np.zeros(rows.shape[0] - len(wanted))]))[: len(pushes) + len(wanted)]
+
+
+def _factorise(rows: csr_array, diagonal: Array, least: float) -> Callable[[Array], Array] | None:
+    """What solves [[D, B^T], [B, 0]] x = b, with one correction; None where a pivot is not above `least` of the largest."""
     from scipy.sparse import block_array, diags_array
-
-    return block_array([[diags_array(diagonal), rows.T], [rows, None]]).tocsc()
-
-
-def _factorise(rows: csr_array, diagonal: Array) -> Callable[[Array], Array] | None:
-    """What solves [[D, B^T], [B, 0]] x = b, with one correction; None where it is singular."""
     from scipy.sparse.linalg import splu
 
-    matrix = _border(rows, diagonal)
+    matrix = block_array([[diags_array(diagonal), rows.T], [rows, None]]).tocsc()
     try:
         factors = splu(matrix)
     except RuntimeError:  # exactly singular
         return None
     pivots = np.abs(factors.U.diagonal())
-    if not pivots.min() > SINGULAR * pivots.max():
+    if not pivots.min() > least * pivots.max():
         return None
 
     def solve(right: Array) -> Array:

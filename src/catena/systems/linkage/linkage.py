@@ -386,8 +386,8 @@ class Linkage(System):
         """Forces and torques of the joints on their children: `.force`, and `.torque` about the child's point, (joints, 3), in space.
 
         They are the multipliers of the equations of motion at this state, whatever the method; multipliers of single steps
-        would alternate. Where loops make rows redundant, mechanics does not determine how they share the load, and the smallest
-        solution is given. `outputs` has them along a run.
+        would alternate. Where loops make rows redundant the split between them is not determined by mechanics, and the
+        smallest is given, torques over the longest arm. `outputs` has them along a run.
 
         Parameters
         ----------
