@@ -103,7 +103,7 @@ def test_every_kind_of_joint_stands_where_it_is_told_to(kind: str):
     assert found == pytest.approx(np.atleast_1d(angle), abs=20 * EPS)
     assert start.position[0].tolist() == [1, 2, 3] and start.momentum[0] == pytest.approx([2, 4, 6])
     if shift:
-        u, d = constraints.plane(linkage, linkage.joints[0], start.position, start.orientation)
+        u, d, _ = constraints.place_joint(linkage.joints[0], start.position, start.orientation)
         assert u[0] @ d == pytest.approx(shift, abs=20 * EPS)
 
 

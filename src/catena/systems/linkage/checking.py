@@ -10,12 +10,11 @@ from ...errors import InputError
 from ...kernels.marks import Parameters
 from ..base import Array, State
 from ..paths import path_at
-from .constraints import turn_vectors
+from .constraints import span
 from .declared import require_below
 from .fit import describe
 from .joint_coordinates import label_of
 from .joint_forces import Load, OfDistance, OnAngle, OnJoint, OnParticles, Prescribed
-from .joints import GROUND
 from .layout import Scratch
 from .motor import Limit, Motor
 
@@ -114,11 +113,7 @@ def find_undefined_force(linkage: Linkage, state: State) -> str:
         if isinstance(force, OnAngle):
             reason = force.undefined_at(float(angles[force.joint]), state.time)
         elif isinstance(force, OfDistance):
-            ends = [
-                (0.0 if body == GROUND else state.position[body]) + turn_vectors(state.orientation, body, point)
-                for body, point in zip((force.i, force.j), force.at, strict=True)
-            ]
-            distance = float(np.linalg.norm(ends[0] - ends[1]))
+            distance = float(np.linalg.norm(span((force.i, force.j), force.at, state.position, state.orientation)[0]))
             reason = "" if force.pair.is_defined(distance) else f"no finite energy at distance {distance:g}"
         if reason:
             return f"start, forces[{k}] ({type(force).__name__}): {reason}"

@@ -6,7 +6,7 @@ Plain numpy, used once per start. Positions and directors are those of the axes 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from ...geometry import rotations
 from ..base import Array, State
-from .held import RANK, Rows, Weights, apply_rows, follow_rows, write_out
+from ..numbers import Vector
+from .held import RANK, Rows, Weights, follow_rows, write_out
 from .joints import DISTANCE, DOT, GROUND, PLANE, POINT, SCREW, Joint
 
 if TYPE_CHECKING:
@@ -45,18 +46,13 @@ def shifts_of(linkage: Linkage, position: Array, orientation: Array) -> Array:
     images = images_of(linkage, orientation)
     for k, joint in enumerate(linkage.joints):
         if joint.rows[-1][0] == SCREW:
-            u, d = plane(linkage, joint, position, orientation)
+            u, d, _ = place_joint(joint, position, orientation)
             made[k] = u[0] @ d - joint.pitch * angle_of(joint, images[k], orientation)
     return made
 
 
-def angle_of(joint: Joint, image: Array, orientation: Array) -> float:
-    """The angle about the axis of a joint, in (-pi, pi], from the orientation `image` on."""
-    return float(angles_of(joint, image, orientation))
-
-
-def angles_of(joint: Joint, image: Array, orientation: Array) -> Array:
-    """The same for images (..., 4) and orientations (..., n, 4)."""
+def angle_of(joint: Joint, image: Array, orientation: Array) -> Array:
+    """The angle about the axis of a joint, in (-pi, pi], from the orientation `image` (..., 4) on, for orientations (..., n, 4)."""
     turned = rotations.to_matrix(rotations.multiply(_see(joint, orientation), rotations.conjugate(image)))
     _, b, c = (np.asarray(one, dtype=float) for one in joint.triad)
 
@@ -71,41 +67,36 @@ def residuals(linkage: Linkage, position: Array, orientation: Array, *, images: 
     """Phi, all rows of all joints one after the other."""
     values: list[float] = []
     for k, joint in enumerate(linkage.joints):
-        u, d = plane(linkage, joint, position, orientation)
+        u, d, _ = place_joint(joint, position, orientation)
         w = turn_images(joint, images[k], orientation)
         for kind, first, second in joint.rows:
             if kind == POINT:
                 values.append(d[first])
             elif kind == DOT:
                 values.append(u[first] @ w[second])
-            elif kind == PLANE:
-                values.append(u[first] @ d)
             elif kind == DISTANCE:
                 values.append(float((d @ d - joint.length**2) / (2.0 * joint.length)))
+            elif kind == PLANE:
+                values.append(u[first] @ d)
             else:
-                turn = angle_of(joint, images[k], orientation)
-                values.append(u[0] @ d - shifts[k] - joint.pitch * turn)
+                values.append(u[0] @ d - shifts[k] - joint.pitch * angle_of(joint, images[k], orientation))
     return np.array(values)
 
 
-def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Iterator[Array]:
-    """For each joint (rows, 2, 6): its rows change by this matrix times the displacements and turns of parent and child, in space."""
+def joint_rows(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> list[Rows]:
+    """The rows of each joint: they change by these times the displacements and turns of parent and child, in space."""
+    made = []
     for k, joint in enumerate(linkage.joints):
-        u, d = plane(linkage, joint, position, orientation)
+        u, d, (arm_parent, arm_child) = place_joint(joint, position, orientation)
         w = turn_images(joint, images[k], orientation)
-        arm_parent = turn_vectors(orientation, joint.parent, joint.at[0])
-        arm_child = turn_vectors(orientation, joint.child, joint.at[1])
-        made = np.zeros((len(joint.rows), 2, 2, 3))
-        for row, (kind, first, second) in zip(made, joint.rows, strict=True):
-            of_parent, of_child = row
+        rows = np.zeros((len(joint.rows), 2, 2, 3))
+        for (of_parent, of_child), (kind, first, second) in zip(rows, joint.rows, strict=True):
             if kind == DOT:
                 torque = np.cross(u[first], w[second])
                 of_parent[1] += torque
                 of_child[1] -= torque
                 continue
-            force = np.eye(3)[first] if kind == POINT else u[first]
-            if kind == DISTANCE:
-                force = d / joint.length
+            force = np.eye(3)[first] if kind == POINT else d / joint.length if kind == DISTANCE else u[first]
             of_child[0] += force
             of_parent[0] -= force
             of_child[1] += np.cross(arm_child, force)
@@ -115,7 +106,8 @@ def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, im
             if kind == SCREW:
                 of_child[1] -= joint.pitch * u[0]
                 of_parent[1] += joint.pitch * u[0]
-        yield made.reshape(-1, 2, 6)
+        made.append(Rows(rows.reshape(-1, 2, 6), joint.parent, joint.child, closes=k in linkage.tree.loops))
+    return made
 
 
 def gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Array:
@@ -123,28 +115,12 @@ def gradients(linkage: Linkage, position: Array, orientation: Array, *, images: 
     return write_out(joint_rows(linkage, position, orientation, images=images), linkage.count)
 
 
-def joint_rows(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> list[Rows]:
-    """The rows of each joint."""
-    loops, blocks = set(linkage.tree.loops), joint_gradients(linkage, position, orientation, images=images)
-    return [
-        Rows(block, joint.parent, joint.child, number in loops)
-        for number, (joint, block) in enumerate(zip(linkage.joints, blocks, strict=True))
-    ]
-
-
-def rates(linkage: Linkage, state: State, *, images: Array) -> Array:
-    """dPhi/dt, all rows; the whole matrix of a long chain would fill the memory."""
-    return apply_rows(joint_rows(linkage, state.position, state.orientation, images=images), velocities(linkage, state))
-
-
 def mass_matrix(linkage: Linkage, orientation: Array) -> Array:
     """(6 n, 6 n): masses and inertia tensors in space."""
-    turns = [rotations.to_matrix(q) for q in orientation]
-    tensors = [turn @ body.tensor @ turn.T for turn, body in zip(turns, linkage.bodies, strict=True)]
-    blocks = np.zeros((linkage.count, 2, 3, 2, 3))
-    blocks[:, 0, :, 0], blocks[:, 1, :, 1] = [body.mass * np.eye(3) for body in linkage.bodies], tensors
-    made, each = np.zeros((linkage.count, 6, linkage.count, 6)), np.arange(linkage.count)
-    made[each, :, each, :] = blocks.reshape(-1, 6, 6)
+    made = np.zeros((linkage.count, 2, 3, linkage.count, 2, 3))
+    for j, body in enumerate(linkage.bodies):
+        turn = rotations.to_matrix(orientation[j])
+        made[j, 0, :, j, 0], made[j, 1, :, j, 1] = body.mass * np.eye(3), turn @ body.tensor @ turn.T
     return made.reshape(6 * linkage.count, 6 * linkage.count)
 
 
@@ -157,23 +133,23 @@ def weigh(linkage: Linkage, orientation: Array) -> Weights:
 
 def length_of(linkage: Linkage) -> float:
     """The longest arm of a body to the point of a joint, massless rod, or radius of gyration: the same wherever the linkage is."""
-    arms = [
-        float(np.linalg.norm(point))
-        for joint in linkage.joints
-        for body, point in zip((joint.parent, joint.child), joint.at, strict=True)
-        if body != GROUND
-    ]
     radii = [math.sqrt(max(body.moments) / body.mass) for body in linkage.bodies]
-    return max([*arms, *radii, *(joint.length for joint in linkage.joints)]) or 1.0
+    return max([*reaches_of(linkage), *radii, *(joint.length for joint in linkage.joints)]) or 1.0
+
+
+def reaches_of(linkage: Linkage) -> Array:
+    """(n,): how far the joints of each body are from its centre."""
+    made = np.zeros(linkage.count)
+    for joint in linkage.joints:
+        for body, point in zip((joint.parent, joint.child), joint.at, strict=True):
+            if body != GROUND:
+                made[body] = max(made[body], np.linalg.norm(point))
+    return made
 
 
 def sizes_of_inertia(linkage: Linkage) -> Array:
     """(n,): the largest moment of each body; of a point, its mass at the farthest of its joints."""
-    reach = np.zeros(linkage.count)
-    for joint in linkage.joints:
-        for body, point in zip((joint.parent, joint.child), joint.at, strict=True):
-            if body != GROUND:
-                reach[body] = max(reach[body], np.linalg.norm(point))
+    reach = reaches_of(linkage)
     reach[reach == 0.0] = unit_of_arms(linkage)
     largest, mass = np.array([(body.moments.max(), body.mass) for body in linkage.bodies]).T
     return np.where(largest > 0.0, largest, mass * reach**2)
@@ -194,16 +170,10 @@ def velocities(linkage: Linkage, state: State) -> Array:
 
 
 def rows_in_units(linkage: Linkage, state: State) -> Array:
-    """`gradients` at a state, with lengths in `row_units`: where they stand beside products of directions rounding is told from what is small."""
-    images = images_of(linkage, state.orientation)
-    rows = gradients(linkage, state.position, state.orientation, images=images)
-    return rows / row_units(linkage)[:, None]
-
-
-def row_units(linkage: Linkage) -> Array:
-    """(rows,): the unit of rows that are lengths, one in which arms are neither large nor small; 1 for products of directions."""
-    unit = unit_of_arms(linkage)
-    return np.array([1.0 if kind == DOT else unit for joint in linkage.joints for kind, *_ in joint.rows])
+    """`gradients` at a state, lengths in a unit in which arms are neither large nor small: beside products of directions, rounding is told from what is small."""
+    images, unit = images_of(linkage, state.orientation), unit_of_arms(linkage)
+    units = [1.0 if kind == DOT else unit for joint in linkage.joints for kind, *_ in joint.rows]
+    return gradients(linkage, state.position, state.orientation, images=images) / np.array(units)[:, None]
 
 
 def unit_of_arms(linkage: Linkage) -> float:
@@ -232,12 +202,12 @@ def largest_of_turns(rows: Array) -> float:
 
 def velocities_of_momenta(linkage: Linkage, state: State) -> Array:
     """(6 n,): those that the momenta tell; 0 about axes without a moment of inertia."""
-    made = np.zeros((linkage.count, 2, 3))
-    for j, body in enumerate(linkage.bodies):
-        along = body.inverse_moments * rotations.apply(body.frame_matrix.T, state.angular_momentum[j])
-        omega = rotations.apply(body.frame_matrix, along)
-        made[j] = state.momentum[j] / body.mass, rotations.rotate(state.orientation[j], omega)
-    return made.ravel()
+    masses, inverse = (
+        np.array([getattr(body, name) for body in linkage.bodies]) for name in ("mass", "inverse_moments")
+    )
+    frames = np.array([body.frame_matrix for body in linkage.bodies])
+    omega = rotations.apply(frames, inverse * rotations.apply(frames.swapaxes(1, 2), state.angular_momentum))
+    return np.stack([state.momentum / masses[:, None], rotations.rotate(state.orientation, omega)], axis=1).ravel()
 
 
 def thin_axes(linkage: Linkage, orientation: Array) -> Array:
@@ -272,12 +242,19 @@ def principal_joint(linkage: Linkage, joint: Joint) -> tuple[Array, Array, Array
     return a, b, np.array([principal(linkage, joint.parent, direction) for direction in joint.triad])
 
 
-def plane(linkage: Linkage, joint: Joint, position: Array, orientation: Array) -> tuple[Array, Array]:
-    """The directions of the parent in space (rows), and the vector from the parent's point to the child's."""
-    u = turn_vectors(orientation, joint.parent, joint.triad)
-    start = np.zeros(3) if joint.parent == GROUND else position[joint.parent]
-    d = position[joint.child] + turn_vectors(orientation, joint.child, joint.at[1])
-    return u, d - start - turn_vectors(orientation, joint.parent, joint.at[0])
+def place_joint(joint: Joint, position: Array, orientation: Array) -> tuple[Array, Array, tuple[Array, Array]]:
+    """The directions of a joint in its parent (rows), the vector from the parent's point to the child's, and the arms of both; in space."""
+    d, arms = span((joint.parent, joint.child), joint.at, position, orientation)
+    return turn_vectors(orientation, joint.parent, joint.triad), d, arms
+
+
+def span(
+    bodies: tuple[int, int], points: Sequence[Vector] | Array, position: Array, orientation: Array
+) -> tuple[Array, tuple[Array, Array]]:
+    """The vector from a point of a body to a point of another, and their arms from the centres, in space."""
+    start, end = (np.zeros(3) if body == GROUND else position[body] for body in bodies)
+    first, second = (turn_vectors(orientation, body, point) for body, point in zip(bodies, points, strict=True))
+    return end + second - start - first, (first, second)
 
 
 def turn_images(joint: Joint, image: Array, orientation: Array) -> Array:

@@ -38,6 +38,9 @@ class Drives(NamedTuple):
     rates: Array
 
 
+NO_DRIVES = Drives((), np.zeros(0))
+
+
 class Fit:
     """How the joints hold the bodies, as they count from a state, and what rounding is to their rows.
 
@@ -54,11 +57,17 @@ class Fit:
         kinds = [kind for joint in linkage.joints for kind, *_ in joint.rows]
         self.sizes = np.array([1.0 if kind == DOT else self.size for kind in kinds])
 
+    def residuals(self, position: Array, orientation: Array) -> Array:
+        """Phi, all rows."""
+        return constraints.residuals(self.linkage, position, orientation, images=self.images, shifts=self.shifts)
+
+    def rows(self, position: Array, orientation: Array) -> list[Rows]:
+        """How they change, joint by joint."""
+        return constraints.joint_rows(self.linkage, position, orientation, images=self.images)
+
     def gap(self, state: State) -> Array | None:
         """How far a state is from fitting the joints, all rows; None if not farther than rounding."""
-        phi = constraints.residuals(
-            self.linkage, state.position, state.orientation, images=self.images, shifts=self.shifts
-        )
+        phi = self.residuals(state.position, state.orientation)
         return None if (np.abs(phi) <= MEETING * self.sizes).all() else phi
 
     def require(self, state: State) -> None:
@@ -95,10 +104,9 @@ class Fit:
 
     def rate(self, state: State) -> Array | None:
         """How far its velocities are from keeping the joints together; None if not farther than rounding."""
-        rate = constraints.rates(self.linkage, state, images=self.images)
-        moving, turning = (
-            np.abs(constraints.velocities(self.linkage, state)).reshape(-1, 2, 3).max(axis=(0, 2), initial=0.0)
-        )
+        motion = constraints.velocities(self.linkage, state)
+        rate = apply_rows(self.rows(state.position, state.orientation), motion)
+        moving, turning = np.abs(motion).reshape(-1, 2, 3).max(axis=(0, 2), initial=0.0)
         fits = np.abs(rate) <= MEETING * (moving / self.size + turning) * self.sizes
         return None if fits.all() else rate
 
@@ -123,40 +131,34 @@ class Fit:
 
         A rod may have to turn about its own line, and a point to turn, to fit a joint: they weigh as if they had a moment there.
         """
-        linkage, known = self.linkage, {"images": self.images, "shifts": self.shifts}
-        r, q = state.position.copy(), state.orientation.copy()
+        linkage, r, q = self.linkage, state.position.copy(), state.orientation.copy()
         inertia = constraints.sizes_of_inertia(linkage)[:, None]
         for _ in range(PROJECTIONS):
-            phi = constraints.residuals(linkage, r, q, **known)
+            phi = self.residuals(r, q)
             if np.abs(phi / self.sizes).max() <= 4.0 * np.finfo(float).eps:
                 break
-            rows = constraints.joint_rows(linkage, r, q, images=self.images)
             weights = constraints.weigh(linkage, q)
             thick = np.where(weights.masses > 0.0, weights.masses, inertia)
             weights = weights._replace(masses=thick, length=self.size)  # with which `gap` compares lengths, too
-            change = solve_held(rows, weights, np.zeros(6 * linkage.count), -phi).motion.reshape(-1, 2, 3)
+            change = solve_held(self.rows(r, q), weights, np.zeros(6 * linkage.count), -phi).motion.reshape(-1, 2, 3)
             change = change * min(1.0, longest / float(np.linalg.norm(change[:, 1], axis=1).max() or 1.0))
             r += change[:, 0]
-            for j in range(linkage.count):
-                q[j] = rotations.multiply(rotations.from_vector(change[j, 1]), q[j])
+            q = rotations.multiply(rotations.from_vector(change[:, 1]), q)
             if max(np.abs(change[:, 0]).max() / self.size, np.abs(change[:, 1]).max()) <= np.finfo(float).eps:
                 break
         return State({**state.fields, "position": r, "orientation": q}, state.time)
 
-    def moving(self, state: State, drives: Drives | None = None) -> State:
+    def moving(self, state: State, drives: Drives = NO_DRIVES) -> State:
         """The velocity nearest in kinetic energy that keeps the joints together, and drives; what has no inertia turns as it must."""
-        linkage, motion = self.linkage, constraints.velocities_of_momenta(self.linkage, state)
-        rows = constraints.joint_rows(linkage, state.position, state.orientation, images=self.images)
-        told = np.zeros(len(self.sizes))
-        if drives is not None:
-            rows, told = [*rows, *drives.rows], np.concatenate([told, drives.rates])
-        weights = constraints.weigh(linkage, state.orientation)
-        change = solve_held(rows, weights, np.zeros_like(motion), told - apply_rows(rows, motion)).motion
-        v = (motion + change).reshape(linkage.count, 2, 3)
-        p, y = state.momentum.copy(), state.angular_momentum.copy()
-        for j, body in enumerate(linkage.bodies):
-            p[j] = body.mass * v[j, 0]
-            y[j] = rotations.apply(body.tensor, rotations.rotate(rotations.conjugate(state.orientation[j]), v[j, 1]))
+        linkage, weights = self.linkage, constraints.weigh(self.linkage, state.orientation)
+        rows = [*self.rows(state.position, state.orientation), *drives.rows]
+        told = np.concatenate([np.zeros(len(self.sizes)), drives.rates])
+        # as if the momenta were forces: a change of velocities would leave rounding of the fastest that is lost
+        pushes = weights.times(constraints.velocities_of_momenta(linkage, state))
+        v = solve_held(rows, weights, pushes, told).motion.reshape(-1, 2, 3)
+        p = np.array([[body.mass] for body in linkage.bodies]) * v[:, 0]
+        omega = rotations.rotate(rotations.conjugate(state.orientation), v[:, 1])
+        y = rotations.apply([body.tensor for body in linkage.bodies], omega)
         return State({**state.fields, "momentum": p, "angular_momentum": y}, state.time)
 
 

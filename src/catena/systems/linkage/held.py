@@ -61,6 +61,10 @@ class Weights(NamedTuple):
         """(6 n,): of displacements, 1 for turns."""
         return np.tile([*[self.length] * 3, 1.0, 1.0, 1.0], len(self.masses))
 
+    def times(self, motion: Array) -> Array:
+        """M x."""
+        return _turn(self.axes, self.masses.ravel() * _turn(self.axes.swapaxes(1, 2), motion))
+
 
 class HeldMotion(NamedTuple):
     """x, (6 n,), and the multipliers of all rows."""

@@ -42,7 +42,7 @@ def joint_angles(linkage: Linkage, state: State) -> Array:
         if joint.has_angle:
             made[k] = constraints.angle_of(joint, images[k], state.orientation)
         elif joint.has_coordinate:
-            u, d = constraints.plane(linkage, joint, state.position, state.orientation)
+            u, d, _ = constraints.place_joint(joint, state.position, state.orientation)
             made[k] = u[0] @ d
     return made
 
@@ -62,14 +62,13 @@ def coordinate_row(linkage: Linkage, state: State, number: int) -> Array:
 def coordinate_ends(linkage: Linkage, state: State, number: int) -> Array:
     """(2, 2, 3): the same by the motions of its parent and of its child alone."""
     ends, joint = np.zeros((2, 2, 3)), linkage.joints[number]
-    u, d = constraints.plane(linkage, joint, state.position, state.orientation)
+    u, d, (arm_parent, arm_child) = constraints.place_joint(joint, state.position, state.orientation)
     if joint.has_angle:
         ends[1, 1] += u[0]
         ends[0, 1] -= u[0]
         return ends
-    ends[1] += u[0], np.cross(constraints.turn_vectors(state.orientation, joint.child, joint.at[1]), u[0])
-    arm = constraints.turn_vectors(state.orientation, joint.parent, joint.at[0])
-    ends[0] -= u[0], np.cross(arm + d, u[0])
+    ends[1] += u[0], np.cross(arm_child, u[0])
+    ends[0] -= u[0], np.cross(arm_parent + d, u[0])
     return ends
 
 

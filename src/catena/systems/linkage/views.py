@@ -278,7 +278,7 @@ def _pack(linkage: Linkage, thin: ThinBodies | None, state: State) -> Array:
     angles = np.zeros((*many, len(linkage.joints)))
     for k, joint in enumerate(linkage.joints):
         if joint.has_angle:
-            angles[..., k] = constraints.angles_of(joint, images[..., k, :], state.orientation)
+            angles[..., k] = constraints.angle_of(joint, images[..., k, :], state.orientation)
     shifts = np.zeros(angles.shape)
     if traits.has_screws(linkage):
         shifts[:] = constraints.shifts_of(linkage, state.position, state.orientation)
