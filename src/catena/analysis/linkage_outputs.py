@@ -55,12 +55,14 @@ class LinkageOutputs:
         self._control = run.control
 
     def __repr__(self) -> str:
-        shown = [
-            name for name, value in vars(type(self)).items() if isinstance(value, cached_property) and name[0] != "_"
-        ]
         joints = len(self.linkage.joints)
         held = f"{joints} joint{'' if joints == 1 else 's'}"
-        return f"LinkageOutputs of {len(self.time)} samples and {held}: {', '.join(shown)}"
+        return f"LinkageOutputs of {len(self.time)} samples and {held}: {', '.join(self._names)}"
+
+    @property
+    def _names(self) -> list[str]:
+        """Of all that is shown."""
+        return [name for name, made in vars(type(self)).items() if isinstance(made, cached_property) and name[0] != "_"]
 
     @property
     def time(self) -> Array:
@@ -73,12 +75,12 @@ class LinkageOutputs:
 
         Full turns are counted from sample to sample: there must be less than half a turn between two of them.
         """
-        return self._label(self._angles, ("joint",), "angle about the axis of the joint, or displacement")
+        return self._label(self._angles, "angle about the axis of the joint, or displacement")
 
     @cached_property
     def speed(self) -> xarray.DataArray:
         """Rate of that angle: the angular velocity of the child against its parent about the axis; that of the displacement of sliders."""
-        return self._label(self._speeds, ("joint",), "angular speed about the axis of the joint, or speed along it")
+        return self._label(self._speeds, "angular speed about the axis of the joint, or speed along it")
 
     @cached_property
     def target(self) -> xarray.DataArray:
@@ -87,36 +89,35 @@ class LinkageOutputs:
         for force in self.linkage.forces:
             if isinstance(force, OnAngle | Prescribed) and force.followed is not None:
                 made[:, force.joint] = [values_at([force.followed], float(t))[0, Signal.VALUE] for t in self.time]
-        return self._label(made, ("joint",), "what the angle of the joint is to be")
+        return self._label(made, "what the angle of the joint is to be")
 
     @cached_property
     def reaction_force(self) -> xarray.DataArray:
         """Force of each joint on its child."""
-        return self._label(self._reactions.force, ("joint", "xyz"), "force of the joint on its child")
+        return self._label(self._reactions.force, "force of the joint on its child")
 
     @cached_property
     def reaction_torque(self) -> xarray.DataArray:
         """Torque of each joint on its child, about the child's point."""
-        return self._label(self._reactions.torque, ("joint", "xyz"), "torque of the joint on its child")
+        return self._label(self._reactions.torque, "torque of the joint on its child")
 
     @cached_property
     def motor_torque(self) -> xarray.DataArray:
         """What motors and drives do about the axis of each joint, or along it; 0 where there are none."""
-        return self._label(self._motors, ("joint",), "torque of motors and drives about the axis of the joint")
+        return self._label(self._motors, "torque of motors and drives about the axis of the joint")
 
     @cached_property
     def motor_power(self) -> xarray.DataArray:
         """That times the speed: what they put in."""
         return self._label(
-            np.where(self._motors == 0.0, 0.0, self._motors * self._speeds), ("joint",), "power of motors and drives"
+            np.where(self._motors == 0.0, 0.0, self._motors * self._speeds), "power of motors and drives"
         )
 
     def dataset(self) -> xarray.Dataset:
         """All of it."""
         import xarray
 
-        names = ("angle", "speed", "target", "reaction_force", "reaction_torque", "motor_torque", "motor_power")
-        return xarray.Dataset({name: getattr(self, name) for name in names})
+        return xarray.Dataset({name: getattr(self, name) for name in self._names})
 
     @cached_property
     def _states(self) -> list[State]:
@@ -160,12 +161,12 @@ class LinkageOutputs:
         made = [reactions(*sample) for sample in self._samples]
         return JointReactions(np.array([one.force for one in made]), np.array([one.torque for one in made]))
 
-    def _label(self, values: Array, dims: tuple[str, ...], about: str) -> xarray.DataArray:
+    def _label(self, values: Array, about: str) -> xarray.DataArray:
         import xarray
 
         known: dict[str, ArrayLike] = {"time": self._data.time.values}
-        made = xarray.DataArray(values, known, ("time", *dims), attrs={"long_name": about})
-        if "joint" not in dims or not any(joint.name for joint in self.linkage.joints):
+        made = xarray.DataArray(values, known, ("time", "joint", "xyz")[: values.ndim], attrs={"long_name": about})
+        if not any(joint.name for joint in self.linkage.joints):
             return made
         names = [label_of(self.linkage, k) for k in range(len(self.linkage.joints))]
         return made.assign_coords(joint_name=("joint", names)).set_xindex("joint_name")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...geometry import rotations
@@ -29,16 +30,6 @@ WORDS = {
     SCREW: "it advances with its turn",
     DISTANCE: "its points keep their distance",
 }  # what rows say
-
-
-class Drives(NamedTuple):
-    """How fast driven joints move: `rows` times the velocities of the bodies are `rates`."""
-
-    rows: Sequence[Rows]
-    rates: Array
-
-
-NO_DRIVES = Drives((), np.zeros(0))
 
 
 class Fit:
@@ -148,14 +139,20 @@ class Fit:
                 break
         return State({**state.fields, "position": r, "orientation": q}, state.time)
 
-    def moving(self, state: State, drives: Drives = NO_DRIVES) -> State:
-        """The velocity nearest in kinetic energy that keeps the joints together, and drives; what has no inertia turns as it must."""
+    def moving(self, state: State, driven: Sequence[Rows] = (), told: ArrayLike = ()) -> State:
+        """The velocity nearest in kinetic energy that keeps the joints together; what has no inertia turns as it must.
+
+        Parameters
+        ----------
+        driven : rows of driven joints
+        told : their rates
+        """
         linkage, weights = self.linkage, constraints.weigh(self.linkage, state.orientation)
-        rows = [*self.rows(state.position, state.orientation), *drives.rows]
-        told = np.concatenate([np.zeros(len(self.sizes)), drives.rates])
+        rows = [*self.rows(state.position, state.orientation), *driven]
+        wanted = np.append(np.zeros(len(self.sizes)), told)
         # as if the momenta were forces: a change of velocities would leave rounding of the fastest that is lost
         pushes = weights.times(constraints.velocities_of_momenta(linkage, state))
-        v = solve_held(rows, weights, pushes, told).motion.reshape(-1, 2, 3)
+        v = solve_held(rows, weights, pushes, wanted).motion.reshape(-1, 2, 3)
         p = np.array([[body.mass] for body in linkage.bodies]) * v[:, 0]
         omega = rotations.rotate(rotations.conjugate(state.orientation), v[:, 1])
         y = rotations.apply([body.tensor for body in linkage.bodies], omega)

@@ -92,7 +92,7 @@ def write_out(rows: Sequence[Rows], count: int) -> Array:
 
 def solve_held(rows: Sequence[Rows], weights: Weights, force: Array, wanted: Array) -> HeldMotion:
     """The motion under `force` (6 n,) of which the rows are `wanted`, or nearest to that where they contradict one another."""
-    (matrix, sizes), units = _assemble(rows, weights), weights.units
+    (matrix, sizes, arms), units = _assemble(rows, weights), weights.units
     diagonal = weights.masses.ravel() * units**2
     heaviest = diagonal.max()
     diagonal /= heaviest
@@ -100,7 +100,6 @@ def solve_held(rows: Sequence[Rows], weights: Weights, force: Array, wanted: Arr
     diagonal[idle] = 1.0
     pushes = np.where(idle, 0.0, _turn(weights.axes.swapaxes(1, 2), force) * units / heaviest)
     kept, useless = _choose_rows(matrix, np.array([one.closes for one in rows for _ in one.values], dtype=bool))
-    arms = np.array([1.0 if row[:, :3].any() else weights.length for one in rows for row in one.values])
     useless = np.linalg.qr(useless / (sizes * arms)[:, None])[0]
     wanted = wanted - useless @ (useless.T @ (wanted * arms)) / arms
     found = _solve(matrix[kept], diagonal, pushes, (wanted / sizes)[kept])
@@ -112,7 +111,7 @@ def solve_held(rows: Sequence[Rows], weights: Weights, force: Array, wanted: Arr
 
 def follow_rows(rows: Sequence[Rows], weights: Weights, motion: Array) -> Array:
     """(6 n,): turns without a moment of inertia, of least squares, after which the rows of `motion` change least; 0 where no row tells them."""
-    (matrix, sizes), diagonal = _assemble(rows, weights), weights.masses.ravel()
+    (matrix, sizes, _), diagonal = _assemble(rows, weights), weights.masses.ravel()
     free = (diagonal == 0.0) & ~_find_idle(matrix, diagonal)
     turns, changes, found = matrix[:, free], apply_rows(rows, motion) / sizes, np.zeros(len(diagonal))
     if free.any():
@@ -128,10 +127,11 @@ def _turn(axes: Array, motion: Array) -> Array:
     return np.einsum("jkl,jil->jik", axes, motion.reshape(-1, 2, 3)).ravel()
 
 
-def _assemble(rows: Sequence[Rows], weights: Weights) -> tuple[csr_array, Array]:
-    """B, and how long its rows were."""
+def _assemble(rows: Sequence[Rows], weights: Weights) -> tuple[csr_array, Array, Array]:
+    """B; how long its rows were; and 1 for those that are lengths, whose multipliers are forces, the length of the linkage for others."""
     from scipy.sparse import csr_array
 
+    arms = np.array([1.0 if row[:, :3].any() else weights.length for one in rows for row in one.values])
     values, places, columns, first = [np.zeros(0)], [np.zeros(0, int)], [np.zeros(0, int)], 0
     for one in rows:
         own = np.arange(first, first + len(one.values))
@@ -147,8 +147,8 @@ def _assemble(rows: Sequence[Rows], weights: Weights) -> tuple[csr_array, Array]
     )
     made.eliminate_zeros()
     sizes = np.sqrt(np.asarray(made.power(2).sum(axis=1))).ravel()
-    sizes[sizes == 0.0] = 1.0
-    return made.multiply(1.0 / sizes[:, None]).tocsr(), sizes
+    sizes = np.where(sizes > RANK * weights.length / arms, sizes, weights.length / arms)  # what is rounding stays small
+    return made.multiply(1.0 / sizes[:, None]).tocsr(), sizes, arms
 
 
 def _find_idle(matrix: csr_array, diagonal: Array) -> Flags:

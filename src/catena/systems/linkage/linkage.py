@@ -342,7 +342,7 @@ class Linkage(System):
         drawn = super().maxwell(state, temperature, seed=seed, member=member)
         rates = self.signals.at(drawn.time)[list(self.signals.driven.values()), Signal.SLOPE]
         # noise of the masses becomes noise of the joints
-        return fit.Fit(self, drawn).moving(drawn, fit.Drives(drive_rows(self, drawn), rates))
+        return fit.Fit(self, drawn).moving(drawn, drive_rows(self, drawn), rates)
 
     maxwell.__doc__ = System.maxwell.__doc__
 
