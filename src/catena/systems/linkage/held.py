@@ -75,19 +75,25 @@ class HeldMotion(NamedTuple):
 
 def apply_rows(rows: Sequence[Rows], motion: Array) -> Array:
     """A x, for x (6 n,)."""
+    values, bodies = _stack(rows)
     moving = np.vstack([motion.reshape(-1, 6), np.zeros((1, 6))])  # the last is the ground
-    values = [one.values[:, 0] @ moving[one.parent] + one.values[:, 1] @ moving[one.child] for one in rows]
-    return np.concatenate(values) if values else np.zeros(0)
+    return (values * moving[bodies]).sum(axis=(1, 2))
 
 
 def write_out(rows: Sequence[Rows], count: int) -> Array:
     """A, (rows, 6 n)."""
-    made, first = np.zeros((sum(len(one.values) for one in rows), count + 1, 6)), 0  # the last stands for the ground
-    for one in rows:
-        own = slice(first, first + len(one.values))
-        first = own.stop
-        made[own, one.parent], made[own, one.child] = one.values[:, 0], one.values[:, 1]
+    values, bodies = _stack(rows)
+    made = np.zeros((len(values), count + 1, 6))  # the last stands for the ground
+    for side in range(2):
+        made[np.arange(len(values)), bodies[:, side]] = values[:, side]
     return made[:, :count].reshape(len(made), 6 * count)
+
+
+def _stack(rows: Sequence[Rows]) -> tuple[Array, NDArray[np.int_]]:
+    """All of them, (rows, 2, 6), and the two bodies of each."""
+    bodies = [(one.parent, one.child) for one in rows for _ in one.values]
+    values = np.concatenate([np.zeros((0, 2, 6)), *(one.values for one in rows)])
+    return values, np.array(bodies, dtype=int).reshape(-1, 2)
 
 
 def solve_held(rows: Sequence[Rows], weights: Weights, force: Array, wanted: Array) -> HeldMotion:
@@ -131,20 +137,14 @@ def _assemble(rows: Sequence[Rows], weights: Weights) -> tuple[csr_array, Array,
     """B; how long its rows were; and 1 for those that are lengths, whose multipliers are forces, the length of the linkage for others."""
     from scipy.sparse import csr_array
 
-    arms = np.array([1.0 if row[:, :3].any() else weights.length for one in rows for row in one.values])
-    values, places, columns, first = [np.zeros(0)], [np.zeros(0, int)], [np.zeros(0, int)], 0
-    for one in rows:
-        own = np.arange(first, first + len(one.values))
-        first += len(own)
-        for side, body in ((0, one.parent), (1, one.child)):
-            if body != GROUND:
-                values.append((one.values[:, side].reshape(-1, 2, 3) @ weights.axes[body]).ravel())
-                places.append(np.repeat(own, 6))
-                columns.append(np.tile(np.arange(6 * body, 6 * body + 6), len(own)))
-    place, column = np.concatenate(places), np.concatenate(columns)
-    made = csr_array(
-        (np.concatenate(values) * weights.units[column], (place, column)), shape=(first, weights.masses.size)
-    )
+    values, bodies = _stack(rows)
+    arms = np.where(values[:, :, :3].any(axis=(1, 2)), 1.0, weights.length)
+    turned = (values.reshape(-1, 2, 2, 3) @ weights.axes[bodies]).reshape(-1, 2, 6)
+    moves = bodies != GROUND  # whose sides of rows are no columns
+    columns = 6 * bodies[moves][:, None] + np.arange(6)
+    entries = (turned[moves] * weights.units[columns]).ravel()
+    places = np.repeat(np.nonzero(moves)[0], 6), columns.ravel()
+    made = csr_array((entries, places), shape=(len(values), weights.masses.size))
     made.eliminate_zeros()
     sizes = np.sqrt(np.asarray(made.power(2).sum(axis=1))).ravel()
     sizes = np.where(sizes > RANK * weights.length / arms, sizes, weights.length / arms)  # what is rounding stays small
