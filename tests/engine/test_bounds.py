@@ -15,7 +15,8 @@ import pytest
 import catena as ct
 import kinds
 from catena.engine import bounds
-from catena.engine.build import build
+from catena.engine.block import MemberBlock, Members
+from catena.engine.build import Program, build
 from catena.engine.collector import Part
 from catena.engine.driver import Driver
 from catena.errors import KernelError
@@ -149,6 +150,32 @@ def test_memory_that_is_large_enough_is_left_alone(pendulum):
     """The twin of the test above."""
     run = driver(Euler(hungry_step, work=4), pendulum)
     assert run.advance(10).status == 0
+
+
+class Silent(ct.Hamiltonian):
+    """A system that forgets to say that it has an energy."""
+
+    invariants = ()
+
+
+@pytest.mark.parametrize("members", [None, 3])
+def test_invariants_that_a_system_does_not_tell_of_are_found_without_checks(members, pendulum, monkeypatch):
+    """What compiled code measures beyond a row is noticed in the row of the start, before it harms anything."""
+    monkeypatch.delenv(bounds.VARIABLE, raising=False)
+    program = build(pendulum.system, Euler(hungry_step, work=4))
+    silent = Silent(**{name: value for name, value in pendulum.system.describe().items() if name != "kind"})
+
+    def first_row(program: Program) -> Any:
+        z = program.view.pack(pendulum.start)
+        if members is None:
+            return Driver(program, z, t0=0.0, dt=0.01, every=1).first_row().rows[0]
+        together = Members.alike(program, np.repeat(z[None], members, axis=0), np.zeros(members), 0.01)
+        return MemberBlock(program, together, every=1).record(slice(0, members))[0]
+
+    assert first_row(program).shape == (3,)
+    with pytest.raises(KernelError, match="measure leaves an array: index 0 is out of bounds") as caught:
+        first_row(replace(program, system=silent))
+    assert "the start: out[0] = " in caught.value.where and "`invariants`" in caught.value.do
 
 
 def test_compiled_code_is_stopped_before_it_leaves_an_array(pendulum, monkeypatch):

@@ -21,6 +21,8 @@ from ..systems.base import System
 from .arrays import Arrays
 from .build import Program
 from .driver import LARGEST, Driver
+from .faults import locate
+from .guarded import Guarded
 from .looks import unseen
 
 
@@ -141,9 +143,17 @@ class MemberBlock:
         self._unwatched = np.zeros(1), none, none, np.zeros((0, 2 + program.width))
 
     def record(self, part: slice) -> Array:
-        """The rows (members, defined_width) of states as they are; nan where one is not defined. At the start they begin the scales."""
-        rows = np.full((len(self.z[part]), 1, self.program.width), np.nan)
-        outcome = self._call(part, 0, np.zeros(len(rows), dtype=np.int64), rows, self.scale[part])
+        """The rows (members, defined_width) of states as they are; nan where one is not defined. At the start they begin the scales.
+
+        KernelError as from `Driver.record`.
+        """
+        m, width = len(self.z[part]), self.program.width
+        row = Guarded(m * width, room=self.z.shape[1])
+        rows = row.arrays[0].reshape(m, 1, width)
+        rows.fill(np.nan)
+        outcome = self._call(part, 0, np.zeros(m, dtype=np.int64), rows, self.scale[part])
+        if not row.is_sound():
+            raise locate(self.members.driver(self.program, part.start or 0, every=self.every), 0)
         rows[outcome[:, 0] == NOT_FINITE] = np.nan
         return rows[:, 0, : self.program.defined_width]
 

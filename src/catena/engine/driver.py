@@ -43,7 +43,7 @@ class Driver:
             )
         self._kept_arrays = Guarded(
             given, n, stepper.first_carry(member), program.system.invariant_width,
-            unseen(program.system.invariant_width), empty_marks(program),
+            unseen(program.system.invariant_width), empty_marks(program), room=n,
         )  # fmt: skip
         self._work_array = Guarded(stepper.work)
         self.z, self.e, self.carry, self.scale, self.looks, self.marks = self._kept_arrays.arrays
@@ -109,15 +109,23 @@ class Driver:
             getattr(self, name)[...] = arrays[name]
 
     def first_row(self) -> Chunk:
-        """The row of the state as it is; to be taken before the first step. NOT_FINITE if it is not defined there."""
+        """The row of the state as it is; to be taken before the first step. NOT_FINITE if it is not defined there.
+
+        KernelError for a system with more invariants than it says: compiled code would write them where no row has room.
+        """
+        row = Guarded(self.program.width, room=len(self.z))
         try:
-            return self.record()
+            chunk = self.record(row.arrays[0][None])
         except IndexError as fault:
             raise out_of_bounds(self, 0) from fault
+        if not (row.is_sound() and self._kept_arrays.is_sound()):
+            raise locate(self, 0)
+        return chunk
 
-    def record(self) -> Chunk:
-        """The row of the state as it is."""
-        rows = np.empty((1, self.program.width))
+    def record(self, rows: Array | None = None) -> Chunk:
+        """The row of the state as it is, written into `rows` if they are given."""
+        if rows is None:
+            rows = np.empty((1, self.program.width))
         rows.fill(np.nan)
         status, _ = self._call(0, rows)
         defined = status != NOT_FINITE and _is_finite(rows[:, : self.program.defined_width])

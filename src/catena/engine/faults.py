@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DO = (
     "correct the index, or make the array as long as it must be: Stepper.work and Stepper.carry declare those of a method, "
-    "View.scratch and parameter_arrays() those of a system"
+    "View.scratch and parameter_arrays() those of a system, `fields` and `invariants` the rows that publish and measure fill"
 )
 
 

@@ -22,6 +22,7 @@ class Guarded:
     Parameters
     ----------
     arrays : what they begin with; a number is one of so many zeros
+    room : numbers behind all of them that nobody looks at: what a kernel writes far beyond the last array does no harm there
 
     Attributes
     ----------
@@ -29,10 +30,10 @@ class Guarded:
     arrays : those that were given, to be written into
     """
 
-    def __init__(self, *arrays: Array | int) -> None:
+    def __init__(self, *arrays: Array | int, room: int = 0) -> None:
         shapes = [(array,) if isinstance(array, int) else array.shape for array in arrays]
         ends = [(-(-math.prod(shape) // LINE) + 1) * LINE for shape in shapes]
-        self.memory = zeros_at_a_line(sum(ends))
+        self.memory = zeros_at_a_line(sum(ends) + room)[: sum(ends)]
         self.arrays: list[Array] = []
         self._guards: list[Array] = []
         first = 0
