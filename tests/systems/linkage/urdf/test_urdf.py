@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -245,6 +246,40 @@ def test_stops_without_a_way_between_them_name_their_joint(tmp_path: Path, limit
         ct.Linkage.from_urdf(str(path))
     path.write_text(text.replace(limits, 'lower="1" upper="2"'))
     assert len(ct.Linkage.from_urdf(str(path), limits=(10.0, 1.0))[0].forces) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "ends"),
+    [
+        ("revolute", '<limit effort="1" velocity="0"/>', (0.0, 0.0)),
+        ("prismatic", '<limit effort="1" velocity="0"/>', (0.0, 0.0)),
+        ("revolute", '<limit lower="-1" effort="1" velocity="0"/>', (-1.0, 0.0)),
+        ("prismatic", '<limit upper="2" effort="1" velocity="0"/>', (0.0, 2.0)),
+        ("revolute", "", None),
+        ("continuous", '<limit effort="1" velocity="0"/>', None),
+        ("continuous", '<limit lower="0" upper="0" effort="1" velocity="0"/>', None),
+        ("planar", '<limit lower="0" upper="1" effort="1" velocity="0"/>', None),
+    ],
+)
+def test_an_end_that_a_limit_does_not_give_is_zero(tmp_path: Path, kind: str, limit: str, ends: tuple | None) -> None:
+    """The specification of <limit> (wiki.ros.org/urdf/XML/joint): lower and upper are 0 where they are not given; only revolute and
+    prismatic joints have them. A joint that could not move is refused, where stops are wanted or a motor takes it away from 0."""
+    link = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    between = f'<parent link="base"/><child link="arm"/>{limit}</joint></robot>'
+    path = tmp_path / "ends.urdf"
+    path.write_text(
+        f'<robot name="r"><link name="base"/><link name="arm">{link}<joint name="elbow" type="{kind}">{between}'
+    )
+    assert read_urdf(path).limits == ({} if ends is None else {"elbow": ends})
+    refused = pytest.raises(ct.InputError, match="no way between its limits: lower = 0, upper = 0")
+    with nullcontext() if ends != (0.0, 0.0) else refused as stopped:
+        forces = ct.Linkage.from_urdf(str(path), limits=(10.0, 1.0))[0].forces
+        assert [(force.low, force.high) for force in forces] == ([] if ends is None else [ends])
+    if ends == (0.0, 0.0):
+        assert "one that is missing is 0" in stopped.value.do
+        with pytest.raises(ct.InputError, match="beyond its limits 0 and 0") as pushed:
+            ct.Linkage.from_urdf(str(path), motors={"elbow": {"target": 0.5, "kp": 9.0}})
+        assert "one that is missing is 0" in pushed.value.do
 
 
 def test_an_angle_of_a_robot_without_hinges_is_refused_without_a_choice(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ SMALLEST, LARGEST = 1e-100, 1e100  # magnitude of numbers: squares and products 
 FOREIGN = ("xacro:", "xi:")  # elements that another program would replace by links and joints
 SHOWN = 40  # characters of a text in a message
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+LIMITED = ("revolute", "prismatic")  # by the specification; exporters write a <limit> for others, too
 
 
 @dataclass
@@ -117,7 +118,7 @@ class UrdfJoint:
     axis: Array
     damping: float
     friction: float
-    limit: tuple[float, float] | None
+    limit: tuple[float, float] | None  # where there is a <limit>; an end that it does not give is 0
     effort: float  # largest torque of its motor; 0 is what files say that know none
     velocity: float  # largest speed, alike
     place: str
@@ -241,7 +242,7 @@ def _joint(element: Element, name: str) -> UrdfJoint:
         axis=axis / length,
         damping=losses["damping"],
         friction=losses["friction"],
-        limit=stops if {"lower", "upper"} & set(limit.attributes) else None,
+        limit=stops if kind in LIMITED and element.first("limit") is not None else None,
         effort=max(limit.number("effort", "0"), 0.0),
         velocity=max(limit.number("velocity", "0"), 0.0),
         place=place,

@@ -66,6 +66,8 @@ def _stop(robot: Robot, name: str, stops: tuple[float, float]) -> Limit:
     low, high = robot.limits[name]
     if not low < high:
         do = "make the joint fixed in the file" if low == high else "exchange them in the file"
+        if low == high == 0.0:
+            do = f"give both in the file, where one that is missing is 0, {do}"
         wrong = f"joint {name!r} has no way between its limits: lower = {low:g}, upper = {high:g}"
         raise InputError(wrong, where="from_urdf.limits", do=f"{do}, or leave out limits")
     return Limit(robot.joint_names.index(name), low, high, *stops)
@@ -85,7 +87,8 @@ def _require_within(prescribed: object, limit: tuple[float, float] | None, what:
     for value in np.ravel(prescribed if isinstance(prescribed, float) else prescribed.values):
         if not low <= value <= high:
             wrong = f"the {what} is {value:g}, beyond its limits {low:g} and {high:g}"
-            raise InputError(wrong, where=f"from_urdf.{argument}", do="stay within them")
+            do = "stay within them" if low < high else "give both in the file, where one that is missing is 0"
+            raise InputError(wrong, where=f"from_urdf.{argument}", do=do)
 
 
 def _warn(robot: Robot, unused: list[str], moved: list[str], braked: list[str]) -> None:

@@ -35,7 +35,8 @@ class Robot:
     joints, joint_names : between them, parents before children; a floating joint leaves none
     forces : the damping of the joints
     position, orientation : (n, 3), (n, 4) where the bodies start
-    limits : joint -> (lower, upper) as the file gives them; `Linkage.from_urdf` makes stops of them
+    limits : revolute or prismatic joint -> (lower, upper) where the file has a <limit>; of both, one that is not given is 0.
+        `Linkage.from_urdf` makes stops of them
     efforts, speeds, frictions : joint -> largest torque of its motor, largest speed, dry friction, where the file gives them
     """
 
