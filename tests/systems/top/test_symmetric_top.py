@@ -75,13 +75,19 @@ def test_a_spherical_pendulum_is_a_line_that_does_not_spin():
 
 @pytest.mark.parametrize(
     ("moments", "potential"),
-    [((1.0, 1.2, 0.5), ct.Gravity(1.0)), ((1.0, 1.0, 0.5), ct.Gravity(1.0, (0.1, 0.0, 1.0))), ((1.0, 1.0, 0.5), "R33")],
-    ids=["asymmetric", "beside the axis", "text"],
+    [
+        ((1.0, 1.2, 0.5), ct.Gravity(1.0)),
+        ((1.0, 1.0, 0.5), ct.Gravity(1.0, (0.1, 0.0, 1.0))),
+        ((1.0, 1.0, 0.5), "R33"),
+        ((1.0, 1.0, 0.5), "R33*sin(t)"),
+    ],
+    ids=["asymmetric", "beside the axis", "text", "time"],
 )
-def test_other_tops_have_no_closed_form(moments, potential):
+def test_other_tops_have_no_closed_form_and_the_default_method_is_named_instead(moments, potential):
     top = ct.Top(ct.Body(moments=moments), potential)
-    with pytest.raises(ct.CapabilityError, match="no closed form"):
+    with pytest.raises(ct.CapabilityError, match="no closed form") as refused:
         top.exact(1.0, top.start(angular_momentum=(0.0, 0.0, 1.0)))
+    assert f"use {top.default_method[0]}()" in refused.value.do
     assert "Lagrange" not in {method.name for method in ct.list_methods(top)}
 
 

@@ -218,11 +218,11 @@ class Top(OneBody):
 
     def _symmetry(self) -> Array:
         if self.potential.moves:
-            raise CapabilityError("no closed form is known where the potential depends on time", do="use Splitting(6)")
+            raise CapabilityError("no closed form is known where the potential depends on time", do="use Nystrom6()")
         if self._symmetric is None:
             raise CapabilityError(
                 "no closed form is known for this top: two moments must be equal, and gravity must act on the axis of the third",
-                do="use Splitting(6), or Taylor() for the highest accuracy",
+                do="use Nystrom6(), or Taylor() for the highest accuracy",
             )
         return self._symmetric
 
