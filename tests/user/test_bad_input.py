@@ -122,6 +122,18 @@ SYSTEMS: dict[str, tuple[Callable[[], Any], str]] = {
     "invariants in a text": (lambda: ct.Hamiltonian("q*p", invariants="q"), "invariants = 'q'"),  # type: ignore[arg-type]
     "a body that is a list": (lambda: ct.FreeBody([1, 2, 3]), r"is not a body\n  at FreeBody\.body"),  # type: ignore[arg-type]
     "gravity as a number": (lambda: ct.Top(BOX, 9.81), r"give ct\.Gravity\(9\.81\)"),  # type: ignore[arg-type]
+    "gravity with a word that it does not know": (
+        lambda: ct.Top(BOX, {"kind": "Gravity", "strenght": 1.0}),
+        r"Gravity has no 'strenght' \(did you mean strength\?\)\n  at Top\.potential",
+    ),
+    "a potential of a top in a list": (lambda: ct.Top(BOX, ["R33"]), r"neither a text nor .*\n  at Top\.potential"),  # type: ignore[arg-type]
+    "no energy": (lambda: ct.Hamiltonian(None), r"None is neither a text nor .*\n  at Hamiltonian\.energy"),  # type: ignore[arg-type]
+    "an invariant that is a number": (
+        lambda: ct.Hamiltonian("q*p", invariants={"J": 3}),  # type: ignore[dict-item]
+        r"3 is neither a text nor .*\n  at Hamiltonian\.invariants\.J",
+    ),
+    "coordinates that are a number": (lambda: ct.Hamiltonian("q*p", 3), r"q = 3 is not a list of names"),  # type: ignore[arg-type]
+    "no pair potential": (lambda: ct.PairPotential(None), r"None is neither .*\n  at PairPotential\.text"),  # type: ignore[arg-type]
     "a coordinate without momentum": (lambda: ct.Hamiltonian("q1*p", ["q1", "q2"], "p"), "2 coordinates but 1 momenta"),
     "an eccentricity beyond 1": (lambda: ct.problems.kepler(e=1.5), "eccentricity|e = 1.5"),
     "an eccentricity that is a text": (lambda: ct.problems.kepler(e="a"), "at kepler.e"),  # type: ignore[arg-type]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Collection
 from fractions import Fraction
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..errors import InputError, nearest
-from .parser import LONGEST_SUM
+from ..text.plain import clip
+from .parser import LONGEST_SUM, SHOWN
 from .tree import EXACT_DIGITS, FUNCTIONS, Node, Tree, Value
 
 if TYPE_CHECKING:
@@ -115,7 +117,7 @@ def bottom_up(
     return done[expression]
 
 
-def to_text(expression: sympy.Expr, names: Collection[str]) -> str:
+def to_text(expression: object, names: Collection[str], where: str = "") -> str:
     """A user's sympy expression as text that `parse` accepts and that means the same.
 
     ``Abs(u)`` is written ``sqrt(u**2)``: sympy itself makes it out of that root.
@@ -131,11 +133,10 @@ def to_text(expression: sympy.Expr, names: Collection[str]) -> str:
     >>> to_text(p**2/2 - sympy.cos(q)/p, ["q", "p"])
     '1/2*p**2 - p**(-1)*cos(q)'
     """
-    import sympy
-
-    if not isinstance(expression, sympy.Expr):
-        kind = type(expression).__name__
-        raise InputError(f"a sympy expression was expected, not {kind}", do="give text or a scalar sympy expression")
+    sympy = sys.modules.get("sympy")  # whoever made an expression has imported it
+    if sympy is None or not isinstance(expression, sympy.Expr):
+        wrong = f"{clip(repr(expression), SHOWN)} is neither a text nor a scalar expression of sympy"
+        raise InputError(wrong, where=where, do='give a text such as "2*cos(q)"')
 
     def spell(part: sympy.Basic, arguments: list[_Spelled]) -> _Spelled:
         spelled = _spell(sympy, part, arguments, names)
@@ -146,7 +147,10 @@ def to_text(expression: sympy.Expr, names: Collection[str]) -> str:
             )
         return spelled
 
-    return str(bottom_up(expression, spell, {}).text)
+    try:
+        return str(bottom_up(expression, spell, {}).text)
+    except InputError as trouble:
+        raise InputError(trouble.wrong, where=where, do=trouble.do) from None
 
 
 class _Spelled(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING
@@ -136,8 +136,11 @@ class Hamiltonian(System):
                 raise InputError(f"{name!r} is not a name", where="Hamiltonian", do=do)
             if count > 1:
                 raise InputError(f"the name {name!r} is given twice", where="Hamiltonian", do="rename one of them")
-        self.energy = _text(energy, [*names, TIME])
-        self._further = {str(name): _text(text, [*names, TIME]) for name, text in sorted((invariants or {}).items())}
+        self.energy = _text(energy, [*names, TIME], "energy")
+        self._further = {
+            str(name): _text(text, [*names, TIME], f"invariants.{name}")
+            for name, text in sorted((invariants or {}).items())
+        }
         reserved = {"energy", "work", "q", "p", "time"} & set(self._further)
         if reserved:
             raise InputError(
@@ -452,7 +455,7 @@ def _show(values: Array) -> str:
 
 
 def _names(given: str | Sequence[str], where: str) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else ()
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError(
             f"{where} = {given!r} is not a list of names", where=f"Hamiltonian.{where}", do='write q=["q1", "q2"]'
@@ -460,10 +463,10 @@ def _names(given: str | Sequence[str], where: str) -> tuple[str, ...]:
     return names
 
 
-def _text(expression: str | sympy.Expr, names: Sequence[str]) -> str:
+def _text(expression: str | sympy.Expr, names: Sequence[str], where: str) -> str:
     """The text of an expression; it is checked where it is derived."""
     if isinstance(expression, str):
         return expression
     from ..expressions import to_text
 
-    return to_text(expression, names)
+    return to_text(expression, names, f"Hamiltonian.{where}")

@@ -82,7 +82,7 @@ class FromText(ABC):
         where = type(self).__name__
         parameters = parameters_in_time(self.parameters, variables, where, self.text)
         names = [*variables, *parameters]
-        text = self.text if isinstance(self.text, str) else to_text(self.text, names)
+        text = self.text if isinstance(self.text, str) else to_text(self.text, names, f"{where}.text")
         if not set(variables) & set(parse(text, names, what="potential").names):
             raise InputError(f"{text!r} {missing}", where=f"{where}.text", do=do)
         object.__setattr__(self, "text", text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ...disk_cache import remember
-from ...errors import InputError
+from ...errors import InputError, unknown_word
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...expressions.values import first_undefined
 from ...kernels.marks import Numbers, Written
@@ -90,6 +90,10 @@ class AttitudePotential:
                 raise InputError(
                     f"potential = {potential!r}", where="Top.potential", do='use kind = "Gravity", or a text'
                 )
+            known = [field.name for field in fields(Gravity)]
+            for name in described:
+                if name not in known:
+                    raise unknown_word(f"Gravity has no {name!r}", name, known, "Top.potential")
             potential = Gravity(**{str(name): value for name, value in described.items()})
         self.given = potential if isinstance(potential, Gravity) else None
         self.gravity = (
@@ -108,7 +112,7 @@ class AttitudePotential:
                     do=f"give ct.Gravity({potential!r}), or a text in R11 .. R33",
                 )  # fmt: skip
             names = [*ELEMENTS, *(parameters or {}), TIME]
-            text = potential if isinstance(potential, str) else to_text(potential, names)
+            text = potential if isinstance(potential, str) else to_text(potential, names, "Top.potential")
         self.parameters = parameters_in_time(parameters or {}, ELEMENTS, "Top", text)
         used = parse(text, [*ELEMENTS, *self.parameters], what="potential").names
         self.text = text
