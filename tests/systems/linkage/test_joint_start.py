@@ -169,6 +169,8 @@ def test_a_ball_joint_and_a_free_body_keep_what_they_are_given():
     start = linkage.start(orientation=turns, angles={1: 0.5}, angular_velocity=spin)
     assert start.orientation[1] == pytest.approx([0.8, 0.6, 0, 0])
     assert start.angular_momentum[1] == pytest.approx(spin[1] * ROD.moments)
+    again = linkage.start(orientation=turns, angles=[np.nan, 0.5])  # as `angles` reads a ball joint
+    assert np.array_equal(again.orientation, start.orientation)
     with pytest.raises(InputError, match="joint 0 is Spherical: it has no angle"):
         linkage.start(angles={0: 0.5})
 
@@ -217,6 +219,8 @@ def test_angles_that_close_a_loop_are_taken_and_others_refused():
         ({"angles": {7: 1.0}}, "no joint 7"),
         ({"angles": {"upper": (1, 2)}}, "give its angle, a number"),
         ({"rates": {"upper": "fast"}}, "give its angle, a number"),
+        ({"angles": {"upper": float("nan")}}, "upper = nan is not finite"),
+        ({"rates": np.array([0.1, np.nan])}, "lower = nan is not finite"),
         ({"angles": [0.1, 0.2], "momentum": np.zeros((2, 3))}, "momenta beside angles"),
     ],
 )

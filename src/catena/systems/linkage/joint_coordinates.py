@@ -223,7 +223,7 @@ def _make(linkage: Linkage, given: starts.Given) -> State:
 
 
 def _by_number(linkage: Linkage, given: GivenCoordinates | None, name: str) -> dict[int, Array]:
-    """Coordinates, or rates, by the numbers of joints; None and nan are none."""
+    """Coordinates, or rates, by the numbers of joints. None is none; so is nan where `joint_angles` has it, not where it is a number gone wrong."""
     joints, where = linkage.joints, f"start.{name}"
     if given is None:
         return {}
@@ -236,7 +236,7 @@ def _by_number(linkage: Linkage, given: GivenCoordinates | None, name: str) -> d
         numbered = dict(enumerate(given))
     made = {}
     for number, one in numbered.items():
-        if one is None or (isinstance(one, float) and np.isnan(one)):
+        if one is None or (isinstance(one, float) and np.isnan(one) and not joints[number].has_coordinate):
             continue
         kinds = [kind for kind, _ in joints[number].elements or ()]
         label = label_of(linkage, number)
