@@ -196,6 +196,8 @@ def _require_places(plots: Path | None, page: Path | None, system: System) -> No
 
 def show_run(run: Run, *, as_json: bool) -> None:
     """The audit, what the sections and events saw, and where the run is; contradictions in red."""
+    from ..running.auditing.table import EXPENDABLE
+
     audit = run.audit()
     counts = {name: int(crossings.sizes[f"crossing_{name}"]) for name, crossings in run.sections.items()}
     happened = [(event.name, event.time) for event in run.events]
@@ -209,7 +211,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
             }
         )  # fmt: skip
     else:
-        show(audit)
+        show(audit, expendable=EXPENDABLE)
         for name, count in counts.items():
             echo(f"section {name}: {count} crossing{'' if count == 1 else 's'}")
         for name in dict.fromkeys(name for name, _ in happened):

@@ -16,6 +16,7 @@ import typer
 from ..errors import CatenaError
 from ..text.controls import escape_controls
 from ..text.plain import Json
+from ..text.tables import ShownTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,27 +59,46 @@ def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
 
 
 def show(result: RichCast, *, expendable: Sequence[str] = ()) -> None:
-    """A result that prints as a table: on a terminal with rules, in a pipe as plain text.
+    """A result that prints as a table, or as some with lines below them: on a terminal with rules, in a pipe as plain text.
 
-    A terminal that is too narrow gets the table without rules and without the `expendable` columns.
+    A terminal that is too narrow gets a table without rules, then without as many of the `expendable` columns as it takes; a word or a
+    number that is still too long goes on in the next line.
     """
-    from rich.table import Table
+    from rich.console import Group
 
     console = safe_console()
     if not console.is_terminal:
         sys.stdout.write(escape_controls(f"{result}\n"))
         sys.stdout.flush()
         return
-    table = result.__rich__()
+    made = result.__rich__()
+    for part in made.renderables if isinstance(made, Group) else [made]:
+        table = part.__rich__() if isinstance(part, ShownTable) else part
+        left_out = _narrow(table, console, expendable)
+        if left_out:
+            print_message(f"left out, because the terminal is narrow: {', '.join(left_out)}", style="dim")
+        console.print(table)
+
+
+def _narrow(table: RenderableType, console: Console, expendable: Sequence[str]) -> list[str]:
+    """Take from a table what the terminal has no room for; the headings of columns that are left out."""
+    from rich.table import Table
+
     unbounded = console.options.update(width=10_000)
-    if isinstance(table, Table) and console.measure(table, options=unbounded).minimum > console.width:
+
+    def is_wide() -> bool:
+        return console.measure(table, options=unbounded).minimum > console.width
+
+    left_out: list[str] = []
+    if isinstance(table, Table) and is_wide():
         table.box, table.padding = None, (0, 1, 0, 0)
-        table.columns = [column for column in table.columns if column.header not in expendable]
-        for column in table.columns:
-            column.overflow = "fold"
-        if expendable:
-            print_message(f"left out, because the terminal is narrow: {', '.join(expendable)}", style="dim")
-    console.print(table)
+        for heading in expendable:
+            if is_wide():
+                table.columns = [column for column in table.columns if column.header != heading]
+                left_out.append(heading.replace("\n", " "))
+        for column in table.columns if is_wide() else ():
+            column.no_wrap, column.min_width, column.overflow = False, None, "fold"
+    return left_out
 
 
 def show_json(result: Json) -> None:

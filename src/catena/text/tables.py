@@ -61,12 +61,18 @@ class ShownTable:
         return align([headings, rule, *lines[1:]], right=right)
 
     def __rich__(self) -> Table:
+        from rich.cells import cell_len
         from rich.table import Table
         from rich.text import Text
 
         table = Table(title=Text(self.title) if self.title else None)
-        for heading in self.headings:
-            table.add_column(heading, justify="right" if heading in self.right else "left")
+        for k, heading in enumerate(self.headings):
+            texts = [heading, *(cells[k] for cells, _ in self.rows)]
+            whole = not any(" " in text for text in texts[1:])  # only words may be broken: half a number is another one
+            parts = [part for text in texts for part in (text.split("\n") if whole else text.split())]
+            table.add_column(
+                heading, justify="right" if heading in self.right else "left", no_wrap=whole, min_width=max(map(cell_len, parts)),
+            )  # fmt: skip
         for cells, wrong in self.rows:
             # Text, because a plain "momentum[x]" would be read as markup.
             table.add_row(*map(Text, cells), style="red" if wrong else None)

@@ -113,6 +113,7 @@ class Audit(NamedRows[AuditRow]):
 # broken where a narrow terminal would cut names and numbers first
 HEADINGS = ("quantity", "start", "worst\ndeviation", "drift\nper time", "+- error", "promised", "verdict")
 NUMBERS = HEADINGS[1:5]
+EXPENDABLE = "+- error", "drift\nper time"  # where a terminal has no room for all
 
 
 def cells(row: AuditRow) -> tuple[str, ...]:
