@@ -132,6 +132,15 @@ SYSTEMS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: ct.Hamiltonian("q*p", invariants={"J": 3}),  # type: ignore[dict-item]
         r"3 is neither a text nor .*\n  at Hamiltonian\.invariants\.J",
     ),
+    "a path in place of a name": (
+        lambda: ct.Hamiltonian("q*p", invariants={"../L": "q*p"}),
+        r"'\.\./L' cannot name an invariant",
+    ),
+    "an invariant without a name": (lambda: ct.Hamiltonian("q*p", invariants={"": "q"}), "'' cannot name an invariant"),
+    "an invariant called as its energy": (
+        lambda: ct.Hamiltonian("q*p", invariants={"energy": "q"}),
+        "cannot name an inv",
+    ),
     "coordinates that are a number": (lambda: ct.Hamiltonian("q*p", 3), r"q = 3 is not a list of names"),  # type: ignore[arg-type]
     "no pair potential": (lambda: ct.PairPotential(None), r"None is neither .*\n  at PairPotential\.text"),  # type: ignore[arg-type]
     "a coordinate without momentum": (lambda: ct.Hamiltonian("q1*p", ["q1", "q2"], "p"), "2 coordinates but 1 momenta"),

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, prod
@@ -29,14 +28,13 @@ from numpy.typing import NDArray
 
 from catena.errors import StoreError
 from catena.store.checking import LayoutTable, check_layout, read_json, show
-from catena.text.plain import Json
+from catena.text.plain import NAME, Json
 
 FORMAT = 1
 CHUNK_BYTES_AIM = 2**18  # rewritten at every commit until it is full, so small
 CHUNK_BYTES_LIMIT = 2**20
 CHECKSUM_BYTES = 4
 ROW_TYPE = np.dtype("<f8")
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 ROOT_METADATA = "zarr.json"
 PRIVATE = ".catena"

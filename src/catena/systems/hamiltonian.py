@@ -22,7 +22,7 @@ from ..kernels.declarations import Inertia
 from ..kernels.marks import Filling, Kernel, Numbers, Slot, Written
 from ..kernels.summation import add
 from ..kernels.views import Flag, View, dimension, momentum_rate, velocity
-from ..text.plain import Json
+from ..text.plain import NAME, Json
 from . import baths
 from .base import Array, Field, Invariant, State, System, no_bath, register
 from .derivation import Derived, derive
@@ -35,6 +35,7 @@ from .states import naming_arguments
 if TYPE_CHECKING:
     import sympy
 
+RESERVED = ("energy", "work", "q", "p", "time")  # names of what else is recorded
 MOST_SHOWN = 8  # coordinates in a title
 ELSEWHERE = "start away from singular points and inside the domain of every function"
 LONGEST_SHOWN = 60  # letters of an energy of many terms
@@ -141,11 +142,10 @@ class Hamiltonian(System):
             str(name): _text(text, [*names, TIME], f"invariants.{name}")
             for name, text in sorted((invariants or {}).items())
         }
-        reserved = {"energy", "work", "q", "p", "time"} & set(self._further)
-        if reserved:
-            raise InputError(
-                f"{reserved.pop()!r} cannot name an invariant", where="Hamiltonian.invariants", do="rename it"
-            )
+        for name in self._further:
+            if name in RESERVED or not NAME.fullmatch(name):
+                do = "rename it" if name in RESERVED else "start with a letter; use letters, digits, _ and -"
+                raise InputError(f"{name!r} cannot name an invariant", where="Hamiltonian.invariants", do=do)
         self._derived: Derived = derive(
             self._in_full(self.energy), self.q, self.p, list(self.parameters),
             {name: self._in_full(text) for name, text in self._further.items()}, sampled=list(self.tables),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")  # what is recorded is kept in a directory of this name
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
