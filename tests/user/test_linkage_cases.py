@@ -174,6 +174,42 @@ rates = [0.3]
 dt = 0.01
 steps = 10
 """
+BODY = """\
+[[system.body]]
+shape = "box"
+size = [0.2, 0.2, 1.0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong", "do"),
+    [
+        ("[[system.joint]]", "[system.joint]", "joint = {...} is not a list of tables", "own header [[system.joint]]"),
+        (BODY, "", "[system] lacks the key body", "add it under its own header [[system.body]]"),
+        ("shoulder = 0.0", 'shoulder = "0"', 'shoulder = "0" is not a number or a list', "a number such as 0.05"),
+        ("shoulder = 0.0", "shoulder = nan", "shoulder = nan is not finite", "give a finite number"),
+    ],
+)
+def test_what_is_wrong_with_tables_and_what_they_hold_is_said_once(old: str, new: str, wrong: str, do: str) -> None:
+    """A header lacks its second brackets; and who writes a table of angles does not mean a list of them."""
+    assert DRIVEN.count(old) == 1
+    with pytest.raises(CaseError) as caught:
+        read(DRIVEN.replace(old, new))
+    (mistake,) = caught.value.mistakes
+    assert mistake.wrong == wrong and do in mistake.do
+
+
+def test_a_problem_that_does_not_fit_the_system_is_named() -> None:
+    given = DRIVEN.replace("angles = { shoulder = 0.0 }\nrates = [0.3]", 'problem = "double_pendulum"')
+    (found,) = mistakes(given)
+    assert "the start of double_pendulum does not fit this system: orientation has shape (2, 4)" in found[2]
+
+
+def test_names_that_a_section_may_use_are_all_told() -> None:
+    (found,) = mistakes(DRIVEN + '[[section]]\nname = "a"\ntext = "angle[0]"\n')
+    assert "unknown name angle[0]" in found[2]
+    with pytest.raises(CaseError, match=r"momentum\[0\.\.0,0\.\.2\] .* position\[0\.\.0,0\.\.2\] t"):
+        read(DRIVEN + '[[section]]\nname = "a"\ntext = "angle[0]"\n')
 
 
 def test_a_start_from_joint_angles_is_the_one_that_python_makes():

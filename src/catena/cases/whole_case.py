@@ -72,7 +72,13 @@ class ProblemStart(StartTable):
                 f"the start of {name} has {', '.join(start.fields)}", where="problem",
                 do=f"choose a problem of a {system.kind}: its start has {', '.join(needed)}",
             )  # fmt: skip
-        return system.start(**start.fields, time=start.time)
+        try:
+            return system.start(**start.fields, time=start.time)
+        except InputError as trouble:
+            wrong = f"the start of {name} does not fit this system: {trouble.wrong}"
+            raise InputError(
+                wrong, where="problem", do="give a start of its own, or the system of that problem"
+            ) from None
 
 
 def start_table(system: type[SystemTable], problem: str | None) -> Any:

@@ -73,7 +73,8 @@ def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> I
             tables.add(path)
             meant = f"(did you mean {detail['loc'][-1]}?)"
             is_named = any(table == path and wrong.endswith(meant) for table, wrong in misspelt)
-            yield Refusal(path, None if is_named else source.mistake(path, *_missing(path, detail["loc"][-1])))
+            said = _missing(path, detail["loc"][-1], _lists_tables(case, detail["loc"]))
+            yield Refusal(path, None if is_named else source.mistake(path, *said))
         elif detail["type"] == "union_tag_not_found":
             yield Refusal(path, source.mistake(path, *_missing(path, _discriminator(detail))))
         elif detail["type"] == "union_tag_invalid":
@@ -82,15 +83,18 @@ def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> I
         else:
             unfit.setdefault(path, []).append(detail)
     for path, alternatives in unfit.items():
-        if path in tables:  # that it is not a number either is beside the point
-            continue
-        yield Refusal(path, source.mistake(path, *_unfit(path, alternatives)))
+        inside = any(other[: len(path)] == path != other for other in unfit)
+        if path in tables or (inside and all(one["type"] in NEEDED for one in alternatives)):
+            continue  # that it is not a number, or not a list, either is beside the point
+        lists = any(_lists_tables(case, one["loc"]) for one in alternatives)
+        yield Refusal(path, source.mistake(path, *_unfit(path, alternatives, lists)))
 
 
-def _missing(path: Path, key: str | int) -> tuple[str, str]:
+def _missing(path: Path, key: str | int, lists_tables: bool = False) -> tuple[str, str]:
     if not path:
         return f"the table [{key}] is missing", f"add [{key}] and its keys"
-    return f"{_header(path)} lacks the key {key}", f"add {key} = ..."
+    do = f"add it under its own header [[{join_path((*path, key))}]]" if lists_tables else f"add {key} = ..."
+    return f"{_header(path)} lacks the key {key}", do
 
 
 def _unknown_key(path: Path, known: list[str]) -> tuple[str, str]:
@@ -110,7 +114,7 @@ def _unknown_choice(path: Path, key: str, detail: ErrorDetails) -> tuple[str, st
     return f"{key} = {show(value)} is not known{nearest(str(value), known)}", f"use one of {', '.join(known)}{more}"
 
 
-def _unfit(path: Path, alternatives: list[ErrorDetails]) -> tuple[str, str]:
+def _unfit(path: Path, alternatives: list[ErrorDetails], lists_tables: bool) -> tuple[str, str]:
     """A value that is none of what its key can take; or keys that do not go together: "what is wrong: what to do"."""
     if alternatives[0]["type"] == "value_error":
         wrong, _, do = str(alternatives[0]["ctx"]["error"]).partition(": ")
@@ -129,8 +133,8 @@ def _unfit(path: Path, alternatives: list[ErrorDetails]) -> tuple[str, str]:
             "too_short": _of_length(context.get("min_length", 0), context),
             "too_long": _of_length(context.get("max_length", 0), context),
         } | NEEDED
-        if len(path) == 1:  # [section] in place of [[section]]
-            known["list_type"] = ("a list of tables", f"write each under its own header [[{path[0]}]]")
+        if lists_tables:  # [section] in place of [[section]]
+            known["list_type"] = ("a list of tables", f"write each under its own header [[{join_path(path)}]]")
         if kind == "model_type" and len(alternatives) > 1:  # beside numbers a table has no header of its own
             known["model_type"] = ("a table", "write its keys in braces")
         words, do = known.get(kind, (f"possible: {detail['msg']}", "give another value"))
@@ -220,6 +224,19 @@ def _inner(current: object, part: int | str) -> object:
     if origin is list:
         return arguments[0]
     return arguments[1] if origin is dict else None
+
+
+def _lists_tables(case: type[BaseModel], location: tuple[int | str, ...]) -> bool:
+    """Whether a key takes tables, each under a header of its own."""
+    current: object = case
+    for part in location:
+        current = _inner(current, part)
+    if get_origin(current) is not list:
+        return False
+    element = get_args(current)[0]
+    while get_origin(element) in (Annotated, Union, UnionType):
+        element = get_args(element)[0]
+    return isinstance(element, type) and issubclass(element, BaseModel)
 
 
 def _has_tag(member: object, tag: int | str) -> bool:

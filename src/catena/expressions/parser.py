@@ -37,6 +37,7 @@ LARGEST_COST = 300_000
 """Of `derivative_cost`: gradient and Hessian are found and written as code within about a second."""
 
 SHOWN = 60
+LONGEST_NAMES = 240  # of all that are known, in a message: enough for the fields of any system
 COMPONENT = re.compile(r"(?P<array>\w+)\[(?P<index>\d+(,\d+)*)\]")  # a name such as position[7,0]
 MOST_COMPARED = 1000
 
@@ -424,7 +425,7 @@ class _Parser:
             advice = f"declare {word} as a parameter, or write exp(1) if you mean the number 2.718..."
         else:
             known = sorted(self.names)[:MOST_COMPARED]
-            advice = f"use one of: {_short(' '.join(_gather(self.names)), SHOWN)}{nearest(word, known)}"
+            advice = f"use one of: {_short(' '.join(_gather(self.names)), LONGEST_NAMES)}{nearest(word, known)}"
             if not self.names <= {"t"} and not any("[" in name for name in known):  # nobody declares what a state has
                 advice += "; others are declared: numbers in parameters, coordinates of a Hamiltonian in q and p"
         self.refuse(f"uses the unknown name {word}", token.column, advice)
