@@ -85,6 +85,7 @@ WATER = "3\n\nO 0 0 0\nH 0.96 0 0\nH {x} 0.93 0\n"
     [
         (WATER.format(x=-0.24), [(0, 5)], "atoms 0 and 5: there are 3"),
         (WATER.format(x=-0.24), [(1, 2)], r"atoms 1 \(H\) and 2 \(H\) are not bound"),
+        (WATER.format(x=-0.24), [(0, 1), (1, 0)], r"atoms 0 and 1 are given twice\n  at rotatable\[1\]"),
         (WATER.format(x=-0.24), ["ab"], "numbers of two atoms"),
         (WATER.format(x=-0.24), [(0, 1.5)], r"= 1.5[\s\S]*numbers of two atoms"),
         (WATER.format(x="nan"), [(0, 1)], r"atom 2 is at \[nan, 0.93, 0.0\]"),
@@ -97,6 +98,24 @@ def test_wrong_files_and_bonds_are_refused(tmp_path, text, bonds, message):
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         ct.Linkage.from_molecule(str(path), bonds)
+
+
+@pytest.mark.parametrize(
+    ("text", "moments"),
+    [
+        ("1\n\nAr 0 0 0\n", [0.0]),
+        ("2\n\nAr 0 0 0\nAr 0 0 3.8\n", [0.0, 0.0]),
+        ("3\n\nC 0 0 0\nO 0 0 1.16\nO 0 0 -1.16\n", [2 * 15.999 * 1.16**2]),
+    ],
+)
+def test_atoms_and_lines_without_bonds_that_turn_are_bodies_of_their_own(tmp_path, text, moments):
+    path = tmp_path / "lines.xyz"
+    path.write_text(text)
+    linkage, start = ct.Linkage.from_molecule(str(path), [])
+    assert [body.moments.max() for body in linkage.bodies] == pytest.approx(moments, rel=1e-12)
+    moving = linkage.start(start.position, velocity=[[1.0, 0.0, 0.0]] * linkage.count)
+    run = uncompiled.simulate(linkage, moving, ct.EnergyMomentum(), dt=0.1, steps=3)
+    assert run.final.position == pytest.approx(start.position + np.array([0.3, 0.0, 0.0]), abs=1e-13)
 
 
 def test_one_bond_of_a_ring_does_not_turn():

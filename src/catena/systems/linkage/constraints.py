@@ -197,7 +197,7 @@ def seen_spins(rows: Array, lines: Array) -> tuple[Array, Array, Array]:
 
 def largest_of_turns(rows: Array) -> float:
     """The most that a turn of a body does to a row."""
-    return float(np.abs(rows.reshape(len(rows), -1, 2, 3)[:, :, 1]).max(initial=0.0))
+    return float(np.abs(rows.reshape(len(rows), rows.shape[1] // 6, 2, 3)[:, :, 1]).max(initial=0.0))
 
 
 def velocities_of_momenta(linkage: Linkage, state: State) -> Array:

@@ -81,6 +81,9 @@ def read_molecule(path: str, rotatable: Iterable[Bond]) -> Molecule:
     places, symbols = np.array(read.get_positions()), read.get_chemical_symbols()
     bonded = _bonds(read, path)
     turning = [_check_bond(bond, bonded, symbols, f"rotatable[{k}]") for k, bond in enumerate(rotatable)]
+    for k, (a, b) in enumerate(turning):
+        if (a, b) in turning[:k]:
+            raise InputError(f"atoms {a} and {b} are given twice", where=f"rotatable[{k}]", do="leave one of them out")
     while True:
         groups = _groups(len(places), bonded - set(turning))
         for k, (a, b) in enumerate(turning):
@@ -214,7 +217,7 @@ class _Atoms:
         lent: list[list[int]] = [[] for _ in members]  # atoms of others whose mass a group shares
         for g, own in enumerate(members):
             if Body.from_particles(places[own], self.masses[own]).kind in ("linear", "point"):
-                ends = [(bond[k], bond[1 - k]) for bond in self.turning_at[g] for k in (0, 1)]
+                ends = [(bond[k], bond[1 - k]) for bond in self.turning_at.get(g, []) for k in (0, 1)]
                 lent[g] = sorted({far for far, near in ends if groups[near] == g and groups[far] != g})
         sharing = np.bincount([atom for borrowed in lent for atom in borrowed], minlength=len(places))
         share = self.masses / (1 + sharing)
