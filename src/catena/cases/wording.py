@@ -73,8 +73,8 @@ def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> I
             tables.add(path)
             meant = f"(did you mean {detail['loc'][-1]}?)"
             is_named = any(table == path and wrong.endswith(meant) for table, wrong in misspelt)
-            said = _missing(path, detail["loc"][-1], _lists_tables(case, detail["loc"]))
-            yield Refusal(path, None if is_named else source.mistake(path, *said))
+            words = _missing(path, detail["loc"][-1], _lists_tables(case, detail["loc"]))
+            yield Refusal(path, None if is_named else source.mistake(path, *words))
         elif detail["type"] == "union_tag_not_found":
             yield Refusal(path, source.mistake(path, *_missing(path, _discriminator(detail))))
         elif detail["type"] == "union_tag_invalid":

@@ -133,13 +133,13 @@ def to_text(expression: object, names: Collection[str], where: str = "") -> str:
     >>> to_text(p**2/2 - sympy.cos(q)/p, ["q", "p"])
     '1/2*p**2 - p**(-1)*cos(q)'
     """
-    sympy = sys.modules.get("sympy")  # whoever made an expression has imported it
-    if sympy is None or not isinstance(expression, sympy.Expr):
+    library = sys.modules.get("sympy")  # whoever made an expression has imported it
+    if library is None or not isinstance(expression, library.Expr):
         wrong = f"{clip(repr(expression), SHOWN)} is neither a text nor a scalar expression of sympy"
         raise InputError(wrong, where=where, do='give a text such as "2*cos(q)"')
 
     def spell(part: sympy.Basic, arguments: list[_Spelled]) -> _Spelled:
-        spelled = _spell(sympy, part, arguments, names)
+        spelled = _spell(library, part, arguments, names)
         if len(spelled.text) > LONGEST_SUM:
             raise InputError(
                 f"the sympy expression is longer than {LONGEST_SUM} characters when written out",
