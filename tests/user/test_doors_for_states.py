@@ -116,6 +116,7 @@ MODES: dict[str, Callable[[], object]] = {
     "a kernel that keeps a number": lambda: ct.Custom("q", max, 3),  # type: ignore[arg-type]
     "a dihedral angle of words": lambda: MOLECULE.dihedrals(MOLECULE.start(), "abcd"),
     "a dihedral angle of three": lambda: MOLECULE.dihedrals(MOLECULE.start(), [0, 1, 2]),
+    "a dihedral angle of a particle that is named twice": lambda: MOLECULE.dihedrals(MOLECULE.start(), [0, 1, 1, 2]),
     "a dihedral angle of a particle that is not there": lambda: MOLECULE.dihedrals(MOLECULE.start(), [0, 1, 2, 4]),
     "an export to nowhere": lambda: run().export(None),  # type: ignore[arg-type]
     "of_link": lambda: ct.Elastic([np.eye(6)] * 3, (np.zeros((3, 3)), [0, 0, 1])).of_link(99),

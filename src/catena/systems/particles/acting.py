@@ -131,6 +131,10 @@ class ActingParticles:
                 f"there is no particle {wrong[0]:g}", where="dihedrals.atoms", do=f"number them from 0 to {len(places) - 1}"
             )  # fmt: skip
         rows = given.astype(np.int64)
+        for row in rows.reshape(-1, 4).tolist():
+            if len(set(row)) < 4:
+                do = "give four different particles"
+                raise InputError(f"{row} names a particle twice", where="dihedrals.atoms", do=do)
         return np.array([dihedral(*places[row]) for row in rows.reshape(-1, 4)]).reshape(rows.shape[:-1])
 
     @cached_property
