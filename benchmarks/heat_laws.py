@@ -8,7 +8,7 @@ quantities, and errors come from the spread of members. Steps have a bias of ord
 extrapolated from dt and dt/2. A law is followed until its error is small enough, or until the time is over.
 
 Each case is a process. `--join FILE` joins what an earlier run found, which had another `--seed`; cases that were left out then are as they
-were found there. `--simulate` runs all of it, tiny, under numba's simulator.
+were found there. `--simulate` runs all of it, tiny, under numba's simulator: its few samples are compared with no law.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ def follow_all(options: argparse.Namespace, folder: Path) -> int:
 
 
 def main() -> int:
-    """Measure all; 1 if something did not run, or a law does not hold, or one that must fail does."""
+    """Measure all; 1 if something did not run, or a law does not hold, or one that must fail does. Of the few samples of the simulator no law holds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of heat_laws.json")
     parser.add_argument("--seconds", type=float, default=200.0, help="for everything")
@@ -341,6 +341,8 @@ def main() -> int:
     if options.case:
         measure(options.case, options)
         return 0
+    if not any(options.only in case for case in CASES):
+        parser.error(f"--only {options.only}: no case has that in its name; there are {', '.join(CASES)}")
     earlier = Earlier.read(options.join, options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -351,7 +353,7 @@ def main() -> int:
     write_text(options.out / "heat_laws.json", json.dumps(record, indent=1) + "\n")
     write_text(options.out / "heat_laws.md", table(rows) + "\n")
     print(table(rows))
-    return int(failed > 0 or not all(holds(row) for row in rows))
+    return int(failed > 0 or not (options.simulate or all(holds(row) for row in rows)))
 
 
 def holds(row: dict[str, Any]) -> bool:

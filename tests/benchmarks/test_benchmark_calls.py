@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
@@ -49,3 +53,16 @@ def test_a_call_that_does_not_fit_would_be_noticed() -> None:
         "catena.running.thermal has no laws",
         "line 2, laws_of_members",
     ]
+
+
+@pytest.mark.slow
+def test_laws_under_the_simulator_end_well_if_all_of_it_ran(tmp_path: Path) -> None:
+    """Of four members for a moment: no law could hold, and 1 was returned whatever happened. The twins: no such case, and one that fails."""
+
+    def measured(*more: str) -> int:
+        script = [sys.executable, str(FOLDER / "heat_laws.py"), "--out", str(tmp_path), "--seconds", "0"]
+        return subprocess.run([*script, *more], capture_output=True, timeout=600).returncode
+
+    assert measured("--simulate", "--only", "friction") == 0 and (tmp_path / "heat_laws.json").exists()
+    assert measured("--simulate", "--only", "nothing") == 2
+    assert measured("--simulate", "--only", "friction", "--seed", str(2**70)) == 1
