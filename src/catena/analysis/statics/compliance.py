@@ -180,14 +180,27 @@ class Mixed(Compliance):
     name = "mixed"
 
     def __init__(self, problem: StaticProblem, balance: Balance) -> None:
+        super().__init__(problem, balance)
+        self._hold(self.problem.gauge(self.balance.poses).astype(float))
+
+    def leave_out(self, motions: Array) -> None:
+        """As many coordinates are held: where a motion costs nothing to the last digit, the factors are infinite, or nearly so."""
+        from scipy.linalg import qr
+
+        super().leave_out(motions)
+        _, _, order = qr(self.zero.reshape(len(self.zero), -1), mode="economic", pivoting=True)
+        kept = self.free.astype(float)
+        kept.reshape(-1)[order[: len(self.zero)]] = 0.0
+        self._hold(kept)
+
+    def _hold(self, kept: Array) -> None:
+        """Factors of the matrix with what is not kept held."""
         from scipy.linalg.lapack import dgbtrf
 
-        super().__init__(problem, balance)
         problem, balance = self.problem, self.balance
         poses, n = balance.poses, len(self.mass)
         own, beside = geometric_blocks(poses.d, poses.q, balance.values.gradient)
         a = transports(poses.d, poses.q)
-        kept = problem.gauge(poses).astype(float)
         self._kept = kept
         self._half = HALF_BAND_OF_RING if poses.closed else HALF_BAND
         band = np.zeros((3 * self._half + 1, 12 * n))

@@ -16,7 +16,7 @@ from ...systems.potentials.pairwise import check
 from ...systems.states import as_state
 from .at_rest import AtRest, Status
 from .descent import Descent
-from .newton import Newton
+from .newton import SLIGHT, Newton
 from .poses import Poses
 from .problem import Balance, StaticProblem
 from .stability import Stability, stability
@@ -25,6 +25,7 @@ from .uniform import link_length, pulled_start, relaxing_step, resting_poses
 if TYPE_CHECKING:
     from .equilibrium_path import Limit
 
+MOST_POLISHES, POLISHES = 40, 3  # steps, by energy and by forces
 CALMER = 0.5  # of the residual: what a balance must gain by a step that makes it sharper
 LENGTHENED = 1.5  # of the longest link at the start: from here on it may be torn
 
@@ -103,6 +104,7 @@ class _Search(Descent[Balance, Stability]):
     def __init__(self, problem: StaticProblem, poses: Poses, tol: float | None) -> None:
         super().__init__(problem.balance(poses))
         self.problem, self.begin = problem, poses
+        self.polished: Balance | None = None
         self.given = None if tol is None else tol * problem.unit
         self.length, self.longest = link_length(problem.chain, poses.d), float(np.linalg.norm(poses.d, axis=1).max())
         self.newton = Newton(problem, self.length)
@@ -120,10 +122,29 @@ class _Search(Descent[Balance, Stability]):
 
     def sharper(self, motions: Stability) -> Balance | None:
         lightest = self.problem.mass[self.problem.free].min(initial=np.inf)
-        if abs(motions.lowest) > self.balance.residual / lightest:
+        if not motions.doubtful and abs(motions.lowest) > self.balance.residual / lightest:
             return None
         found = self.newton.settled(self.balance)
-        return found if found is not None and found.residual < CALMER * self.balance.residual else None
+        if found is not None and found.residual < CALMER * self.balance.residual:
+            return found
+        return self._polish() if motions.doubtful and self.balance is not self.polished else None
+
+    def _polish(self) -> Balance | None:
+        """Farther down as long as that is possible: the largest force that is left may be the rounding of stiff links, where soft motions are not at
+        rest yet."""
+        found = self.balance
+        for _ in range(MOST_POLISHES):
+            further = self.newton.step(found)
+            if further is None:
+                break
+            found = further
+        for _ in range(POLISHES):
+            further = self.newton.settled(found, SLIGHT[1:])
+            if further is None or not further.residual <= self.tol:
+                break
+            found = further
+        self.polished = found
+        return found if found is not self.balance and found.residual <= self.tol else None
 
     def way_down(self, motions: Stability) -> Array:
         eta = self.balance.poses.strains(motions.mode)

@@ -27,7 +27,7 @@ from .compliance import Assembled, Compliance, Sweep
 from .equilibrium import Equilibrium, find_equilibrium, state_at
 from .poses import Poses
 from .problem import EPS, Balance, StaticProblem
-from .stability import compliance, flat_limit, lowest_modes, round_off, stability, weigh_stiffness
+from .stability import compliance, flat_limit, lowest_modes, round_off, stability, tell_apart, weigh_stiffness
 from .units import scale_wrenches, unit_length
 
 if TYPE_CHECKING:
@@ -255,17 +255,21 @@ class _Solver:
             found: Compliance = compliance(self.problem, self.balance)
             if not isinstance(found, Sweep):  # which needs links that are all stable, and so is the chain then
                 stable = stability(self.problem, self.balance)
-                shift = -1.01 * stable.lowest if stable.negative else 0.0
+                shift = round_off(self.diagonal) - 1.01 * stable.lowest if stable.negative else 0.0
         except np.linalg.LinAlgError:
             shift = round_off(self.diagonal)
         if shift > 0.0:
             found = Assembled(self.problem, self.balance, shift)
         values, vectors = lowest_modes(found, count)
         flat = np.abs(values) <= flat_limit(self.diagonal)
-        if flat.any() and not isinstance(found, Sweep):
-            found.leave_out(vectors[flat])
-            values, vectors = lowest_modes(found, count)
-        return self._make(values, vectors, found.name, found.error(values, self.largest), len(found.zero))
+        if not flat.any() or isinstance(found, Sweep):
+            return self._make(values, vectors, found.name, found.error(values, self.largest), len(found.zero))
+        told = tell_apart(self.problem, self.balance, vectors[flat])
+        found.leave_out(vectors[flat])
+        values, vectors = lowest_modes(found, count)
+        spectrum = told.among(values, vectors, found.error(values, self.largest))
+        values, vectors, error = (part[:count] for part in spectrum)
+        return self._make(values, vectors, found.name, error, len(found.zero) - len(told.values))
 
     def _all(self, count: int | None) -> Modes:
         """All of a short chain: those of the lower half, on a logarithmic scale, from K^-1, the others from K."""
@@ -273,11 +277,12 @@ class _Solver:
         zero = len(self.problem.symmetries(self.balance.poses))
         values, vectors = self._from_stiffness(zero)
         flexible, costless = self._flexible(), 0
+        error = EPS * self.largest / np.maximum(np.abs(values), EPS * self.largest)
         if not isinstance(flexible, Sweep):  # what is zero but for rounding is a motion that costs nothing, too
             flat = np.abs(values) <= flat_limit(self.diagonal)
-            costless = int(flat.sum())
-            values, vectors, zero = values[~flat], vectors[~flat], zero + costless
-        error = EPS * self.largest / np.maximum(np.abs(values), EPS * self.largest)
+            told = tell_apart(self.problem, self.balance, vectors[flat])
+            costless, zero = told.zero, zero + told.zero
+            values, vectors, error = told.among(values[~flat], vectors[~flat], error[~flat])
         method = "dense"
         if flexible is not None and len(values) and (isinstance(flexible, Sweep) or values[0] > 0.0):
             inverse, modes = self._inverse(flexible, costless)

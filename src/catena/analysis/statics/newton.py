@@ -33,6 +33,7 @@ NONE = 1e-150  # no stiffness at all
 HALVINGS = 25
 CORRECTIONS = 2
 STRESS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.0)  # parts of it that are tried until the matrix is positive
+SLIGHT = (0.0, 1e-12, 1e-10, 1e-8)  # of the diagonal
 FIRST_SHIFT = 1e-6  # of the diagonal
 
 
@@ -44,10 +45,12 @@ class Newton:
     ----------
     problem : what is solved
     length : of a link: strains are measured in it
+    slight : 1 as soon as a slight shift was needed: none may do by chance of rounding, and then leads far along what costs nothing
     """
 
     problem: StaticProblem
     length: float
+    slight: int = 0
 
     def step(self, balance: Balance) -> Balance | None:
         """The next poses with less energy, or with less residual where the energy cannot tell any more; None if there are none."""
@@ -64,15 +67,17 @@ class Newton:
             scale *= 0.5
         return None
 
-    def settled(self, balance: Balance) -> Balance | None:
-        """Nearer to a balance that is all but reached, without a step along motions that cost next to nothing; None if it is unstable."""
+    def settled(self, balance: Balance, shifts: tuple[float, ...] = (FIRST_SHIFT,)) -> Balance | None:
+        """Nearer to a balance that is all but reached, without a step along motions that cost next to nothing, with the first of the shifts (parts of the
+        diagonal) that makes the matrix positive; None if it is unstable."""
         free = self.free(balance)
         band = block_band.Band(*mask_blocks(*self.problem.blocks(balance), free))
-        factor = band.factor(FIRST_SHIFT * np.abs(band.diagonal))
-        if factor is None:
-            return None
-        p = factor.solve(np.where(free, -balance.gradient, 0.0).ravel()).reshape(-1, 6)
-        return self.problem.balance(self.moved(balance.poses, p))
+        for shift in shifts:
+            factor = band.factor(shift * np.abs(band.diagonal))
+            if factor is not None:
+                p = factor.solve(np.where(free, -balance.gradient, 0.0).ravel()).reshape(-1, 6)
+                return self.problem.balance(self.moved(balance.poses, p))
+        return None
 
     def _correct(self, found: Balance) -> Balance:
         """Links shifted until they bear the force that they have to: a correction of second order, as [maratos1978] needs one.
@@ -100,14 +105,17 @@ class Newton:
         held = problem.root is None
         wrench = balance.values.gradient if held else problem.wrenches(balance.poses)
         stiffness = positive(balance.values.stiffness)
-        for part in (None, *STRESS) if held else STRESS:
+        for tried, part in enumerate((None, *STRESS) if held else STRESS):
             blocks = problem.blocks(balance) if part is None else problem.blocks(
                 balance, stiffness=stiffness, wrench=part * wrench
             )  # fmt: skip
             band = block_band.Band(*mask_blocks(*blocks, free))
-            factor = band.factor()
-            if factor is not None:
-                return factor.solve(rhs.ravel()).reshape(-1, 6)
+            # a motion that costs nothing may seem to lead down: without half of the stress, steps along all others would be far too short
+            for shift in (0.0,) if tried else SLIGHT[self.slight :]:
+                factor = band.factor(shift * np.abs(band.diagonal))
+                if factor is not None:
+                    self.slight = max(self.slight, int(shift > 0.0))
+                    return factor.solve(rhs.ravel()).reshape(-1, 6)
         return self._shift(band, rhs)
 
     def _shift(self, band: block_band.Band, rhs: Array) -> Array:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...arrays import Array
 from ...systems.chain import block_band
+from ...systems.chain.link_mechanics import geometric_blocks, transports
 from .compliance import MOST_MIXED, Assembled, Compliance, Mixed, RingSweep, Sweep
 from .problem import EPS, Balance, StaticProblem, mask_blocks
 from .units import power_of_two
@@ -15,17 +16,20 @@ from .units import power_of_two
 FLAT = 1e-11  # of the largest eigenvalue of a link: one that is zero
 SHORT = 250  # bodies of a chain whose softest bending is far above rounding
 MOST_FLAT = 64  # motions that cost nothing, and are counted one by one
+NEAR = 16.0  # times the rounding of a cost: zero but for that
 FEW = 64  # bodies up to which it is fastest to compute all eigenvalues
 
 
 @dataclass(frozen=True)
 class Stability:
-    """The number of negative eigenvalues and of zero ones, the lowest that is not one of a rigid motion, and its mode (n, 6)."""
+    """The number of negative eigenvalues and of zero ones, the lowest that is not one of a rigid motion, its mode (n, 6), and whether the forces that
+    are left hide more of those near zero than rounding does."""
 
     negative: int
     flat: int
     lowest: float
     mode: Array
+    doubtful: bool = False
 
 
 def stability(problem: StaticProblem, balance: Balance) -> Stability:
@@ -37,9 +41,14 @@ def stability(problem: StaticProblem, balance: Balance) -> Stability:
     if negative:
         lowest = -block_band.largest_eigenvalue(-diagonal, -right)
         mode = block_band.extreme_vector(-diagonal, -right, -lowest) / np.sqrt(problem.mass)
-        return Stability(negative, motions, lowest, np.where(problem.gauge(balance.poses), mode, 0.0))
-    lowest, mode, zero = _lowest(problem, balance, diagonal)
-    return Stability(0, motions + zero, lowest, mode)
+        mode = np.where(problem.gauge(balance.poses), mode, 0.0)
+        told = tell_apart(problem, balance, mode[None])
+        return Stability(negative, motions, float(told.values[0]) if len(told.values) else lowest, mode)
+    lowest, mode, told = _lowest(problem, balance, diagonal)
+    negative = int((told.values < 0.0).sum()) + (lowest < 0.0)
+    if len(told.values) and told.values[0] < lowest:
+        lowest, mode = float(told.values[0]), told.modes[0]
+    return Stability(negative, motions + told.zero, lowest, mode, told.hidden)
 
 
 def lowest_eigenvalue(problem: StaticProblem, balance: Balance) -> float:
@@ -123,23 +132,95 @@ def compliance(problem: StaticProblem, balance: Balance) -> Compliance:
     return Assembled(problem, balance, shift=0.0 if definite else round_off(weigh_stiffness(problem, balance)[0]))
 
 
-def _lowest(problem: StaticProblem, balance: Balance, diagonal: Array) -> tuple[float, Array, int]:
-    """Lowest eigenvalue that is not zero but for rounding, its mode, and how many are; by inverse iteration with several vectors."""
+def _lowest(problem: StaticProblem, balance: Balance, diagonal: Array) -> tuple[float, Array, ToldApart]:
+    """The lowest eigenvalue above rounding of the assembled matrix, its mode, and what is below; by inverse iteration with several vectors."""
     try:
         found = compliance(problem, balance)
     except np.linalg.LinAlgError:
         found = Assembled(problem, balance, shift=round_off(diagonal))
     rigid, free = len(found.zero), int(problem.free.sum())
     if not (balance.values.stiffness.any() or balance.values.gradient.any()):
-        return 0.0, np.where(problem.free, 1.0, 0.0), free - rigid
+        nothing = tell_apart(problem, balance, np.zeros((0, *problem.mass.shape)))
+        return 0.0, np.where(problem.free, 1.0, 0.0), replace(nothing, zero=free - rigid)
+    near: list[Array] = []
     while True:
-        (value,), (mode,) = lowest_modes(found, 1)
-        zero = len(found.zero) - rigid
+        values, modes = lowest_modes(found, 1)
         # a shift is seen through the coordinates that are left out, and comes back several times as large
-        cost = _cost(problem, balance, mode) if getattr(found, "shift", 0.0) else value
-        if isinstance(found, Sweep) or abs(cost) > flat_limit(diagonal) or zero == MOST_FLAT:
-            return float(value), mode, zero
-        found.leave_out(mode[None])
+        cost = _cost(problem, balance, modes[0]) if getattr(found, "shift", 0.0) else values[0]
+        if isinstance(found, Sweep) or abs(cost) > flat_limit(diagonal) or len(found.zero) - rigid == MOST_FLAT:
+            break
+        near.append(modes[0])
+        found.leave_out(modes)
+    return (
+        float(values[0]),
+        modes[0],
+        tell_apart(problem, balance, np.array(near).reshape(len(near), *problem.mass.shape)),
+    )
+
+
+@dataclass(frozen=True)
+class ToldApart:
+    """Of motions that cost next to nothing: eigenvalues, the lowest first, modes (k, n, 6) and uncertainty of those that do cost or give something; how many
+    do not; and whether forces that are left are more than rounding in that."""
+
+    values: Array
+    modes: Array
+    noise: Array
+    zero: int
+    hidden: bool = False
+
+    def among(self, values: Array, modes: Array, error: Array) -> tuple[Array, Array, Array]:
+        """Together with others, and their relative errors, the lowest first."""
+        values, modes = np.append(self.values, values), np.concatenate([self.modes, modes])
+        error = np.append(self.noise / np.abs(self.values), error)
+        order = np.argsort(values, kind="stable")
+        return values[order], modes[order], error[order]
+
+
+def tell_apart(problem: StaticProblem, balance: Balance, modes: Array) -> ToldApart:
+    """Those whose eigenvalues are zero within the rounding of the assembled matrix, by the strains of the links: a motion that costs next to nothing
+    hardly strains them, so that nothing cancels. What is left is what rounding of places makes of the wrenches, and what is left of the forces.
+
+    Eigenvalues are those of the energy of these motions among themselves.
+    """
+    poses, values = balance.poses, balance.values
+    left, right = problem.sides
+    own, beside = geometric_blocks(poses.d, poses.q, values.gradient)
+    eta = modes[:, right] - np.einsum("nij,knj->kni", transports(poses.d, poses.q), modes[:, left])
+    costs = (
+        _products(eta, values.stiffness, eta)
+        + _products(modes[:, left], own, modes[:, left])
+        + 2.0 * _products(modes[:, left], beside, modes[:, right])
+        + _products(modes, problem.traps.stiffness(poses), modes)
+    )
+    found, among = np.linalg.eigh(0.5 * (costs + costs.T))
+    modes, eta = (np.tensordot(among.T, part, 1) for part in (modes, eta))
+    rounding, missing = _uncertainty(problem, balance, modes, eta)
+    noise = NEAR * (rounding + missing)
+    told = np.abs(found) > noise
+    return ToldApart(found[told], modes[told], noise[told], int((~told).sum()), bool((missing > rounding).any()))
+
+
+def _uncertainty(problem: StaticProblem, balance: Balance, modes: Array, eta: Array) -> tuple[Array, Array]:
+    """Of v^T K v, of motions (k, n, 6) that strain the links by eta (k, links, 6): by rounding, and by forces that are left."""
+    poses, values = balance.poses, balance.values
+    left, right = problem.sides
+    arm = np.maximum(1.0, np.linalg.norm(poses.d, axis=1))
+    shift, turn, size = (np.linalg.norm(part, axis=2) for part in (modes[:, :, :3], modes[:, :, 3:], modes))
+    reach = arm * size[:, left] + size[:, right]
+    pull = np.linalg.norm(np.einsum("nij,knj->kni", values.stiffness, eta), axis=2)
+    trapped = np.abs(problem.traps.stiffness(poses)).sum(axis=2).max(axis=1)
+    stiff = np.abs(values.stiffness).sum(axis=2).max(axis=1)
+    pull = pull + (np.linalg.norm(values.gradient, axis=1) + EPS * stiff) * reach
+    evaluated = (pull * reach).sum(axis=1) + size**2 @ trapped
+    placed = (turn[:, left] ** 2 + turn[:, right] ** 2) @ (stiff * arm**2)
+    missing = np.linalg.norm(np.where(problem.free, balance.gradient, 0.0), axis=1)
+    return EPS * (evaluated + placed), (turn * (shift + turn)) @ missing
+
+
+def _products(v: Array, blocks: Array, w: Array) -> Array:
+    """Sums of v^T block w for all v (k, n, 6) and all w (m, n, 6)."""
+    return np.tensordot(v, np.einsum("nij,mnj->mni", blocks, w), ((1, 2), (1, 2)))
 
 
 def _cost(problem: StaticProblem, balance: Balance, mode: Array) -> float:
