@@ -168,6 +168,11 @@ def test_what_has_no_average_is_refused_in_a_few_lines() -> None:
     with pytest.raises(InputError, match="bins = 1000000000"):
         averages.histogram(run, "q", 10**9)
     assert averages.histogram(run, "q", 5, (10.0, 11.0)).density.values.tolist() == [0.0] * 5
+    with pytest.raises(InputError, match="the quantity is 1 in every sample"):
+        averages.histogram(run, np.ones(400))
+    for wrong in ((1.0, 0.0), (0.0, 1.0, 2.0), "ab"):
+        with pytest.raises(InputError, match="range"):
+            averages.histogram(run, "q", 5, cast(Any, wrong))
 
 
 def test_umbrellas_without_samples_or_runs_are_refused() -> None:

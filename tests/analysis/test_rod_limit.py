@@ -221,6 +221,18 @@ def test_near_half_a_turn_the_rod_is_reduced_and_bends_in_two_ways():
     assert sorted(branches) == pytest.approx(sorted((one, other)), rel=1e-3) and abs(one / other - 1.0) > 0.01
 
 
+def test_lists_that_are_none_are_refused():
+    rod = ct.problems.helix_chain(8).system.rod_limit()
+    for sizes in ("ab", 9, (), (9, "x"), (1, 5), (9.5,)):
+        with pytest.raises(ct.InputError, match="sizes") as told:
+            rod.compare(sizes)
+        assert told.value.do
+    modes = ct.problems.helix_chain(4).system.normal_modes()
+    for chosen in ("ab", 2, (), (0, "x"), (99,)):
+        with pytest.raises(ct.InputError, match="mode"):
+            modes.plot(chosen)
+
+
 def test_what_has_no_rod_is_told():
     mixed = ct.Chain([ct.Body.tetrahedron(), ct.Body.box((1.0, 1.0, 1.0))] * 2, ct.BendTwist(1.0, 1.0, 1.0, (0, 0, 1)))
     pulled = helix(8, right="force", F=(1.0, 0.0, 0.0))

@@ -14,7 +14,7 @@ from ..running.auditing import means_of
 from ..running.auditing.means import autocovariance
 from ..running.ensembles.reductions import MOST_BINS
 from ..running.plan import positive_integer
-from ..systems.numbers import finite_number
+from ..systems.numbers import finite_numbers
 from .quantities import along_run
 
 if TYPE_CHECKING:
@@ -140,7 +140,11 @@ def edges_for(values: Array, bins: int, given: tuple[float, float] | None, where
     count = positive_integer(bins, f"{where}.bins")
     if count > MOST_BINS:
         raise InputError(f"bins = {count}", where=f"{where}.bins", do=f"use {MOST_BINS} at most")
-    low, high = (values.min(), values.max()) if given is None else (finite_number(x, f"{where}.range") for x in given)
+    if given is None and values.min() == values.max():
+        raise InputError(
+            f"the quantity is {values[0]:g} in every sample", where=where, do="name another, or give the range of the bins"
+        )  # fmt: skip
+    low, high = (values.min(), values.max()) if given is None else finite_numbers(given, (2,), where=f"{where}.range")
     if not low < high:
         raise InputError(
             f"there is nothing between {low:g} and {high:g}", where=f"{where}.range", do="give the lower end first"
@@ -168,14 +172,20 @@ def density_of(values: Array, edges: Array) -> tuple[Array, Array]:
     return shares / width, errors / width
 
 
-def free_energy(run: Run, density: xarray.Dataset) -> xarray.Dataset:
-    """Free energy along the coordinate of a histogram, -kT log(density), 0 at its lowest; inf where the run never was."""
+def require_temperature(run: Run) -> float:
+    """The kT of its bath; refused where there is none, or more than one."""
     kT = run.method.bath_temperature
-    if kT is None:
+    if not kT:
         raise InputError(
             f"{run.method} has no temperature, or more than one", where="free_energy",
             do="use Langevin or HybridMonteCarlo with one temperature",
         )  # fmt: skip
+    return kT
+
+
+def free_energy(run: Run, density: xarray.Dataset) -> xarray.Dataset:
+    """Free energy along the coordinate of a histogram, -kT log(density), 0 at its lowest; inf where the run never was."""
+    kT = require_temperature(run)
     seen = density.density.values
     require_some(seen)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
+from ..systems.numbers import each_of, number_of_one
 from .style import Panels, drawing, drawing_panels, legend_above, line_style, plain_log_axis
 
 if TYPE_CHECKING:
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 def draw_modes(modes: Modes, chosen: Sequence[int], ax: Sequence[Axes] | None) -> Panels:
     """Three panels: all frequencies, and how far the bodies move and turn in some modes, each to the largest of both."""
     count = len(modes.omega)
-    for mode in chosen:
-        if not -count <= mode < count:
-            raise InputError(f"there is no mode {mode}", where="Modes.plot", do=f"choose from 0 to {count - 1}")
-    chosen = [mode % count for mode in chosen]
+    chosen = [number_of_one(mode, count, "Modes.plot.mode") for mode in each_of(chosen, "Modes.plot.modes", "(0, 1)")]
     with drawing_panels(ax, 3, "modes", shared=False) as axes:
         top, middle, bottom = axes
         top.plot(np.arange(count), modes.omega, color="0.5", linewidth=0.7, marker="o", markersize=2.0)

@@ -307,8 +307,9 @@ class Run(ABC, Generic[Moved]):
         ----------
         quantity, bins, range, after : as for `histogram`
         """
-        from ..analysis.averages import free_energy
+        from ..analysis.averages import free_energy, require_temperature
 
+        require_temperature(self)
         return free_energy(self, self.histogram(quantity, bins, range, after=after))
 
     @property

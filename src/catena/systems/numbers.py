@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
@@ -141,6 +141,16 @@ def whole_number(value: object, where: str, do: str, *, least: int | None = None
     if is_whole(value) and (least is None or value >= least) and (most is None or value <= most):
         return int(value)
     raise InputError(f"{where.rpartition('.')[2]} = {value!r}", where=where, do=do)
+
+
+def each_of(given: Iterable[object], where: str, such_as: str) -> list[object]:
+    """What is in a list, or a row like one; InputError, with this place, for a text, for what is no list, and for an empty one."""
+    items = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else []
+    if not items:
+        raise InputError(
+            f"{where.rpartition('.')[2]} = {given!r} is no list", where=where, do=f"give one, such as {such_as}"
+        )
+    return items
 
 
 def number_of_one(value: object, count: int, where: str) -> int:

@@ -311,6 +311,8 @@ def test_an_interrupt_between_two_results_ends_the_threads_too(monkeypatch):
         ({"starts": []}, "no starts"),
         ({"starts": [1.0]}, "start 0 = 1.0 is not a state"),
         ({"starts": 1.0}, "starts = 1.0"),
+        ({"starts": lambda: None, "members": 2}, "does not take one random generator: too many positional arguments"),
+        ({"starts": lambda rng, k: None, "members": 2}, "does not take one random generator: missing .* 'k'"),
         ({"starts": {"q": [[1.0, 0.0]]}}, "the starts have q"),
         ({"starts": {"q": [[1.0, 0.0]], "p": [[0.0, 1.0]], "x": 1}}, "the starts have q, p, x"),
         ({"starts": {"q": [[1.0, 0.0]], "p": [[0.0, 1.0, 2.0]]}}, r"p = \[\[0.0, 1.0, 2.0\]\] has shape \(1, 3\)"),

@@ -12,6 +12,7 @@ from ...arrays import Array
 from ...errors import InputError
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Clamped, End, Free
+from ...systems.numbers import each_of, whole_number
 from .modes import find_modes
 from .poses import Poses
 from .units import unit_length
@@ -71,7 +72,11 @@ def compare_rod(rod: RodLimit, sizes: tuple[int, ...], left: str, right: str, co
         raise InputError("a cell of several bodies", where="RodLimit.compare", do="compare chains of equal bodies")
     ends: dict[str, End] = {"clamped": Clamped(), "free": Free()}
     found, expected = [], []
-    for n in sizes:
+    counts = [
+        whole_number(n, "RodLimit.compare.sizes", "give numbers of bodies from 2 on", least=2)
+        for n in each_of(sizes, "RodLimit.compare.sizes", "(9, 17)")
+    ]
+    for n in counts:
         chain = Chain(
             [rod.chain.bodies[rod.chain.count // 2]] * n,
             rod.chain.potentials[0],
@@ -82,4 +87,4 @@ def compare_rod(rod: RodLimit, sizes: tuple[int, ...], left: str, right: str, co
         state = Poses.of_links(d, q, np.zeros(3), np.eye(3)).state(chain)
         found.append(find_modes(chain, state, count).omega)
         expected.append(rod.modes(n, left, right, count))
-    return RodComparison(np.array(sizes), np.array(found), np.array(expected), f"{left}-{right}")
+    return RodComparison(np.array(counts), np.array(found), np.array(expected), f"{left}-{right}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
@@ -253,6 +254,7 @@ def _starts(given: Given, starts: Starts | Drawn | None, members: int | None, se
         )  # fmt: skip
     if callable(starts):
         count = _members(given, members)
+        _require_drawing(starts)
         return [starts(np.random.default_rng([seed or 0, k])) for k in range(count)]
     if starts is None:
         if not all(isinstance(one, Problem) for one in given.distinct):
@@ -272,6 +274,19 @@ def _starts(given: Given, starts: Starts | Drawn | None, members: int | None, se
             f"members = {members}, but {len(starts)} starts", where="ensemble.members", do="leave members out"
         )  # fmt: skip
     return starts
+
+
+def _require_drawing(draw: Callable[..., object]) -> None:
+    """A function of the random generator of a member, and of nothing else."""
+    try:
+        inspect.signature(draw).bind(None)
+    except TypeError as refusal:
+        raise InputError(
+            f"the function of the starts does not take one random generator: {refusal}", where="ensemble.starts",
+            do="give one such as lambda rng: system.start(...)",
+        ) from None  # fmt: skip
+    except ValueError:  # of some built-in functions nothing is known
+        pass
 
 
 def _repeat(start: State, members: int) -> dict[str, Array]:
