@@ -221,6 +221,19 @@ def test_near_half_a_turn_the_rod_is_reduced_and_bends_in_two_ways():
     assert sorted(branches) == pytest.approx(sorted((one, other)), rel=1e-3) and abs(one / other - 1.0) > 0.01
 
 
+def test_links_that_change_with_time_have_no_waves_and_no_rod():
+    """Not those of the time zero, which were given for all times; those of a time that is named are."""
+    moving, still = (ct.BendTwist(stretch, 4.0, 3.0, (0, 0, 1)) for stretch in ("100 + t", 107.0))
+    chain, at_seven, other = (
+        ct.Chain([ct.Body.tetrahedron()] * 5, potential) for potential in (moving, moving.at(7.0), still)
+    )
+    for refused in (chain.rod_limit, lambda: chain.dispersion(0.1)):
+        with pytest.raises(ct.CapabilityError, match="changes with time"):
+            refused()
+    assert at_seven.dispersion(0.1).omega == pytest.approx(other.dispersion(0.1).omega, rel=1e-14)
+    assert at_seven.rod_limit().stretch_twist[0, 0] == pytest.approx(107.0, rel=1e-12)
+
+
 def test_lists_that_are_none_are_refused():
     rod = ct.problems.helix_chain(8).system.rod_limit()
     for sizes in ("ab", 9, (), (9, "x"), (1, 5), (9.5,)):

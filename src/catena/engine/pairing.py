@@ -135,7 +135,8 @@ def _instead(system: System, method: Method, reasons: Sequence[CapabilityError])
     if not own:
         own = [f"use {example}" for example in type(method).examples() if can_treat(system, example)][:1]
     others = [name for name in methods_for(system) if name != method.name and f"{name}(" not in "".join(own)]
-    named = [f"{'' if own else 'use '}one of {', '.join(others)}"] if others else []
+    verb = "" if own and own[-1].startswith("use ") else "use "
+    named = [f"{verb}one of {', '.join(others)}"] if others else []
     return ", or ".join([*own, *named])
 
 

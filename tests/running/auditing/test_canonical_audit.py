@@ -58,6 +58,7 @@ def test_a_run_that_exploded_is_judged_without_a_word_of_overflow() -> None:
     found = means_of(series)
     assert found.mean[0] > 1e248 and not np.isfinite(found.error[0])
     assert judge_runs([Series("temperature", series)])[0].verdict == "too short"
+    assert judge_runs([Series("temperature", np.full((60, 1), 9.0))])[0].verdict == "off"  # 8 by an error of nothing
     lost = ct.Hamiltonian("p**2/2 - q**4", "q", "p")
     with pytest.raises(ct.StepFailure) as failed:
         simulate(lost, lost.start(q=1.0, p=0.0), WARM, dt=0.1, steps=100)

@@ -25,7 +25,7 @@ from ...systems.chain.link_mechanics import geometric_blocks, transports
 from ...systems.numbers import finite_numbers, whole_number
 from .equilibrium import Equilibrium, state_at
 from .poses import Poses
-from .problem import constant_force
+from .problem import constant_force, require_still
 from .screws import Screw, screw_of
 from .traps import Traps
 from .uniform import link_length, pulled_link, relax_links, resting_links, resting_poses
@@ -115,6 +115,7 @@ def find_dispersion(chain: Chain, k: ArrayLike, cell: int = 1, at: State | Equil
 
 def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where: str) -> Cell:
     """The uniform state of a chain: of its links at rest, or of those in the middle of a state, under the pull of its ends."""
+    require_still(chain)
     links = chain.interactions.count
     cell = whole_number(cell, f"{where}.cell", f"give a number of bodies from 1 to {links}", least=1, most=links)
     state = None if at is None else state_at(chain, at, f"{where}.at")

@@ -218,11 +218,7 @@ def own_forces(chain: Chain) -> Array:
         raise CapabilityError(
             "gravity changes with time: there is no equilibrium to look for", where="Chain.gravity", do="give numbers"
         )
-    if chain.drives.moving:
-        raise CapabilityError(
-            "a potential changes with time: there is no equilibrium to look for", where="Chain.potential",
-            do="give numbers, such as those of potential.at(t)",
-        )  # fmt: skip
+    require_still(chain)
     for j, end in ((0, chain.left), (-1, chain.right), *chain.loads):
         if isinstance(end, Force):
             forces[j] += constant_force(end)
@@ -232,6 +228,15 @@ def own_forces(chain: Chain) -> Array:
                 where=f"Chain.{'right' if j else 'left'}", do="clamp or displace that end, pull it by a constant force, or hold it by Tweezers",
             )  # fmt: skip
     return forces
+
+
+def require_still(chain: Chain) -> None:
+    """Refuse links whose potential changes with time."""
+    if chain.drives.moving:
+        raise CapabilityError(
+            "a potential changes with time: there is no equilibrium to look for", where="Chain.potential",
+            do="give numbers, such as those of potential.at(t)",
+        )  # fmt: skip
 
 
 def constant_force(end: Force) -> Array:

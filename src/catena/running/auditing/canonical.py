@@ -167,7 +167,8 @@ def _row(one: Series, found: Means, rows: int, *, members: bool) -> CanonicalRow
             unsettled |= far & ~_still_far(one, t)
         short, gross = short | unsettled, gross & ~unsettled
     severity = np.where(far & (~short | gross), 2, np.where(short, 1, 0))
-    away = np.abs(deviation) / np.maximum(error, np.finfo(float).tiny)
+    with np.errstate(over="ignore"):
+        away = np.abs(deviation) / np.maximum(error, np.finfo(float).tiny)
     k = max(range(len(t)), key=lambda k: (severity[k], away[k] if isfinite(away[k]) else -1.0))
     words: tuple[Verdict, ...] = ("canonical", "too short", "off")
     return CanonicalRow(
