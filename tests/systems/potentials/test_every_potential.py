@@ -73,6 +73,14 @@ def test_a_kind_that_orders_its_numbers_is_made_with_its_defaults() -> None:
     assert example(Ordered) == Ordered(1.0)
 
 
+@pytest.mark.parametrize("wrong", ["a", [1.0, "b"], 1 + 2j, None, True, -1.0, [1.0, np.nan], [[1.0], [2.0, 3.0]]])
+def test_distances_that_are_no_numbers_are_refused(wrong):
+    for values in (LJ.energy, LJ.force):
+        with pytest.raises(InputError, match=r"^r ") as told:
+            values(wrong)
+        assert told.value.do == "give positive, finite distances"
+
+
 @pytest.mark.parametrize("quantity", ["force", "slope"])
 def test_a_wrong_sign_or_factor_is_noticed(quantity: str) -> None:
     class Wrong(ct.LennardJones):

@@ -21,7 +21,7 @@ from ...kernels import elementary
 from ...kernels.marks import Filling, Kernel, Written
 from ...registry import Registry
 from ...text.plain import Json
-from ..numbers import finite_number
+from ..numbers import finite_number, real_array
 from ..sampled import InTime, Sampled, depends_on_time, describe_in_time, in_time
 from .wells import Well, find_well
 
@@ -163,7 +163,12 @@ class Pairwise(OfParameters):
         return lambda r: math.nan if math.isnan(energy(r)) else force(r) * r
 
     def _values(self, quantity: Literal["energy", "force"], r: ArrayLike) -> NDArray[np.float64]:
-        distances = np.asarray(r, dtype=float)
+        try:
+            distances = real_array(r)
+        except TypeError as refusal:
+            raise InputError(
+                f"r is not an array of numbers: it has {refusal}", where=type(self).__name__, do="give positive, finite distances"
+            ) from None  # fmt: skip
         if not ((distances > 0) & np.isfinite(distances)).all():
             raise InputError(f"r = {r!r}", where=type(self).__name__, do="give positive, finite distances")
         require_numbers(self)
