@@ -124,3 +124,14 @@ def test_the_path_ends_at_the_critical_load(n):
     limit = rod(n, SLENDER).equilibrium_path((-1.0, 0.0, 0.0)).limit
     assert limit is not None and limit.kind == "bifurcation"
     assert limit.load == pytest.approx(buckling_load(n), rel=2e-6)
+
+
+def test_a_column_on_two_hinges_finds_its_buckled_shape_however_little_it_is_shortened():
+    """No way down was short enough. Where it has buckled the lowest omega^2 is twice that of the straight one, and it may be rolled and turned."""
+    column = rod(33, 500.0, left=ct.Displaced(), right=ct.Displaced())
+    straight = column.straight()
+    for factor in (1.01, 1.1):
+        shortened = 1.0 - factor * np.pi**2 / column.stretch
+        found = column.equilibrium(column.start(straight.position * [shortened, 1.0, 1.0], straight.orientation))
+        assert found.converged and (found.flat, found.negative, len(found.saddles)) == (2, 0, 1)
+        assert found.lowest == pytest.approx(-2.0 * found.saddles[0], rel=2e-3)

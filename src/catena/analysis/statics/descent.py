@@ -12,7 +12,7 @@ from .at_rest import Measured, Status
 
 MOST_ITERATIONS = 1000  # a chain that is pulled apart slowly may take 500
 MOST_SADDLES = 20
-WAY_DOWN = (0.1, 0.02, 0.004, 8e-4, 1.6e-4, 3e-5)  # sizes of the steps tried from a saddle
+WAY_DOWN = (0.1, 0.02, 0.004, 8e-4, 1.6e-4, 3e-5, 6e-6)  # sizes of the steps tried from a saddle
 
 
 class Stable(Protocol):

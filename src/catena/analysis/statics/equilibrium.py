@@ -25,7 +25,7 @@ from .uniform import link_length, pulled_start, relaxing_step, resting_poses
 if TYPE_CHECKING:
     from .equilibrium_path import Limit
 
-MOST_POLISHES, POLISHES = 40, 3  # steps, by energy and by forces
+MOST_POLISHES, POLISHES = 400, 3  # steps, by energy and by forces
 CALMER = 0.5  # of the residual: what a balance must gain by a step that makes it sharper
 LENGTHENED = 1.5  # of the longest link at the start: from here on it may be torn
 

@@ -23,7 +23,7 @@ FEW = 64  # bodies up to which it is fastest to compute all eigenvalues
 @dataclass(frozen=True)
 class Stability:
     """The number of negative eigenvalues and of zero ones, the lowest that is not one of a rigid motion, its mode (n, 6), and whether the forces that
-    are left hide more of those near zero than rounding does."""
+    are left hide more of those near zero than rounding does, or the strains of links deny what is negative."""
 
     negative: int
     flat: int
@@ -43,7 +43,8 @@ def stability(problem: StaticProblem, balance: Balance) -> Stability:
         mode = block_band.extreme_vector(-diagonal, -right, -lowest) / np.sqrt(problem.mass)
         mode = np.where(problem.gauge(balance.poses), mode, 0.0)
         told = tell_apart(problem, balance, mode[None])
-        return Stability(negative, motions, float(told.values[0]) if len(told.values) else lowest, mode)
+        leads_down = len(told.values) > 0 and told.values[0] < 0.0
+        return Stability(negative, motions, float(told.values[0]) if leads_down else lowest, mode, not leads_down)
     lowest, mode, told = _lowest(problem, balance, diagonal)
     negative = int((told.values < 0.0).sum()) + (lowest < 0.0)
     if len(told.values) and told.values[0] < lowest:
@@ -151,11 +152,10 @@ def _lowest(problem: StaticProblem, balance: Balance, diagonal: Array) -> tuple[
             break
         near.append(modes[0])
         found.leave_out(modes)
-    return (
-        float(values[0]),
-        modes[0],
-        tell_apart(problem, balance, np.array(near).reshape(len(near), *problem.mass.shape)),
-    )
+    told = tell_apart(problem, balance, np.array(near).reshape(len(near), *problem.mass.shape))
+    if not isinstance(found, Sweep) and tell_apart(problem, balance, modes).zero:  # this one may be nothing, too
+        told = replace(told, hidden=True)
+    return float(values[0]), modes[0], told
 
 
 @dataclass(frozen=True)
