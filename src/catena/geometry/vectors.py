@@ -179,6 +179,16 @@ def product_transposed(a, b):
     )  # fmt: skip
 
 
+def tensor(m, d):
+    """m diag(d) m^T: along the columns of m its principal values are d."""
+    stretched = (
+        m[0] * d[0], m[1] * d[1], m[2] * d[2],
+        m[3] * d[0], m[4] * d[1], m[5] * d[2],
+        m[6] * d[0], m[7] * d[1], m[8] * d[2],
+    )  # fmt: skip
+    return product_transposed(stretched, m)
+
+
 def transposed_product(a, b):
     """a^T b."""
     return (

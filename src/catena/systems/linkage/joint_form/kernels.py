@@ -11,10 +11,10 @@ P begins as the inertia of the node and p as (-m g - f, omega x I omega - torque
 from __future__ import annotations
 
 from ....geometry.quaternion import load4, product, store4, with_vector
-from ....geometry.vectors import ZERO, add, add3, add_down, cross, load3, load9, load_down, scaled, store3, times
+from ....geometry.vectors import ZERO, add, add3, add_down, cross, load3, load9, load_down, scaled, store3, tensor, times
 from ....kernels.marks import optional
 from ..director_form.clock import gravity_now
-from .motion import BALL, Data, Link, Node, clear, copy, freedoms, hands_on, joint_at, place_nodes, store6
+from .motion import BALL, Data, Link, Node, add6, clear, copy, freedoms, hands_on, joint_at, place_nodes, store6, sum6
 
 
 @optional
@@ -33,36 +33,27 @@ def weigh_nodes(g, par):
     for i in range(par.tree_links.shape[0]):
         data = par.tree_data[i]
         n = par.tree_nodes[i]
-        q = load9(n, Node.AXES)
         clear(n, Node.P, 36)
+        inertia = tensor(load9(n, Node.AXES), load3(data, Data.MOMENTS))
         for k in range(3):
             n[Node.P + 7 * k] = data[Data.MASS]
             for l in range(3):
-                n[Node.P + 6 * (3 + k) + 3 + l] = (
-                    q[3 * k] * data[Data.MOMENTS] * q[3 * l]
-                    + q[3 * k + 1] * data[Data.MOMENTS + 1] * q[3 * l + 1]
-                    + q[3 * k + 2] * data[Data.MOMENTS + 2] * q[3 * l + 2]
-                )
+                n[Node.P + 21 + 6 * k + l] = inertia[3 * k + l]
         w = load3(n, Node.SPIN)
-        inertia = load_block(n, Node.P + 21)
         store3(n, Node.TAU, ZERO)
         store6(n, Node.APPLIED, scaled(-data[Data.MASS], g), cross(w, times(inertia, w)))
 
 
-def load_block(row, at):
-    """A 3 x 3 block, from `at` on, of a 6 x 6 matrix that stands in a row."""
-    return (
-        row[at], row[at + 1], row[at + 2],
-        row[at + 6], row[at + 7], row[at + 8],
-        row[at + 12], row[at + 13], row[at + 14],
-    )  # fmt: skip
-
-
 def along(n, k, l):
     """S_k . U_l."""
+    return sum6(0.0, 1.0, n, Node.S + 6 * k, n, Node.U + 6 * l)
+
+
+def times_inverse(n, f, k, at):
+    """Row k of D^-1 times the f numbers of a node that stand there."""
     total = 0.0
-    for a in range(6):
-        total += n[Node.S + 6 * k + a] * n[Node.U + 6 * l + a]
+    for l in range(f):
+        total += n[Node.INVERSE + 3 * k + l] * n[at + l]
     return total
 
 
@@ -95,10 +86,7 @@ def gather_node(i, par):
     f = freedoms(link)
     for k in range(f):
         for a in range(6):
-            total = 0.0
-            for b in range(6):
-                total += n[Node.P + 6 * a + b] * n[Node.S + 6 * k + b]
-            n[Node.U + 6 * k + a] = total
+            n[Node.U + 6 * k + a] = sum6(0.0, 1.0, n, Node.P + 6 * a, n, Node.S + 6 * k)
     if f == 1:
         n[Node.INVERSE] = 1.0 / along(n, 0, 0)
     if f == 3:
@@ -112,14 +100,12 @@ def hand_inward(n, above, f, turns):
     arm = load3(n, Node.ARM)
     for a in range(6):
         row = n[Node.HANDED + 6 * a : Node.HANDED + 6 * a + 6]
-        for b in range(6):
-            row[b] = n[Node.P + 6 * a + b]
+        copy(n, Node.P + 6 * a, row, 0, 6)
         for k in range(f):
             share = 0.0
             for l in range(f):
                 share += n[Node.U + 6 * l + a] * n[Node.INVERSE + 3 * l + k]
-            for b in range(6):
-                row[b] -= share * n[Node.U + 6 * k + b]
+            add6(row, 0, -share, n, Node.U + 6 * k)
         store3(row, 3, hand_on(arm, load3(row, 0), turns, load3(row, 3)))
     for b in range(6):
         force = load_down(n, Node.HANDED + b, 6)
@@ -151,10 +137,7 @@ def gather_drive(i, par):
     """E = TAU - S^T BIAS along the freedoms of a joint."""
     n = par.tree_nodes[i]
     for k in range(freedoms(par.tree_links[i])):
-        total = n[Node.TAU + k]
-        for a in range(6):
-            total -= n[Node.S + 6 * k + a] * n[Node.BIAS + a]
-        n[Node.E + k] = total
+        n[Node.E + k] = sum6(n[Node.TAU + k], -1.0, n, Node.S + 6 * k, n, Node.BIAS)
 
 
 def respond(par, moving):
@@ -172,20 +155,11 @@ def respond(par, moving):
 def push_inward(n, f, moving):
     """p + P c + U D^-1 (e - U^T c) to XDOT, for the parent."""
     for k in range(f):
-        n[Node.UDOT + k] = n[Node.E + k]
-        for a in range(6):
-            n[Node.UDOT + k] -= moving * n[Node.U + 6 * k + a] * n[Node.C + a]
+        n[Node.UDOT + k] = sum6(n[Node.E + k], -moving, n, Node.U + 6 * k, n, Node.C)
     for a in range(6):
-        total = n[Node.BIAS + a]
-        for b in range(6):
-            total += moving * n[Node.P + 6 * a + b] * n[Node.C + b]
-        n[Node.XDOT + a] = total
+        n[Node.XDOT + a] = sum6(n[Node.BIAS + a], moving, n, Node.P + 6 * a, n, Node.C)
     for k in range(f):
-        rate = 0.0
-        for l in range(f):
-            rate += n[Node.INVERSE + 3 * k + l] * n[Node.UDOT + l]
-        for a in range(6):
-            n[Node.XDOT + a] += n[Node.U + 6 * k + a] * rate
+        add6(n, Node.XDOT, times_inverse(n, f, k, Node.UDOT), n, Node.U + 6 * k)
 
 
 def follow(i, moving, par):
@@ -197,15 +171,10 @@ def follow(i, moving, par):
     store3(n, Node.XDOT, add(t, scaled(moving, load3(n, Node.C))))
     store3(n, Node.XDOT + 3, add(scaled(hands_on(link), turning), scaled(moving, load3(n, Node.C + 3))))
     for k in range(f):
-        for a in range(6):
-            n[Node.E + k] -= n[Node.U + 6 * k + a] * n[Node.XDOT + a]
+        n[Node.E + k] = sum6(n[Node.E + k], -1.0, n, Node.U + 6 * k, n, Node.XDOT)
     for k in range(f):
-        n[Node.UDOT + k] = 0.0
-        for l in range(f):
-            n[Node.UDOT + k] += n[Node.INVERSE + 3 * k + l] * n[Node.E + l]
-    for k in range(f):
-        for a in range(6):
-            n[Node.XDOT + a] += n[Node.S + 6 * k + a] * n[Node.UDOT + k]
+        n[Node.UDOT + k] = times_inverse(n, f, k, Node.E)
+        add6(n, Node.XDOT, n[Node.UDOT + k], n, Node.S + 6 * k)
 
 
 def accelerate(z, par):

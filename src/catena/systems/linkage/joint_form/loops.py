@@ -18,7 +18,7 @@ from ..joints import DISTANCE, DOT, PLANE, POINT, SCREW
 from ..layout import Joint
 from .forces import JointPlace
 from .kernels import respond
-from .motion import ACTING, Node, clear, copy, turn_from
+from .motion import ACTING, Node, add6, clear, copy, turn_from
 
 
 class Condition(Record):
@@ -172,9 +172,8 @@ def along_row(r, row, at, par):
 def pull_along(r, row, strength, par):
     """The force of a multiplier."""
     n, m = ends_of_joint(par.tree_rows[r, Condition.JOINT], par)
-    for l in range(6):
-        n[Node.APPLIED + l] -= strength * row[Row.PARENT_FORCE + l]
-        m[Node.APPLIED + l] -= strength * row[Row.CHILD_FORCE + l]
+    add6(n, Node.APPLIED, -strength, row, Row.PARENT_FORCE)
+    add6(m, Node.APPLIED, -strength, row, Row.CHILD_FORCE)
 
 
 def respond_with_loops(z, par):

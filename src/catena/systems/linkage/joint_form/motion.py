@@ -99,6 +99,21 @@ def store6(row, at, u, v):
 
 
 @within
+def sum6(start, f, row, at, other, place):
+    """start + f a . b for six numbers each that stand in two rows, added up from the left."""
+    for k in range(6):
+        start += f * row[at + k] * other[place + k]
+    return start
+
+
+@within
+def add6(row, at, f, other, place):
+    """Add f times six numbers of another row to what stands in a row."""
+    for k in range(6):
+        row[at + k] += f * other[place + k]
+
+
+@within
 def joint_at(i, par):
     """Of node i: its integers, the node, and the one that carries it."""
     link = par.tree_links[i]
@@ -215,5 +230,4 @@ def place_single(z, link, data, n, above, par):
     store3(n, Node.C + 3, scaled(spin, y))
     store6(n, Node.S, subtract(scaled(advance, d), scaled(turn, cross(d, b))), scaled(turn, d))
     if has_drives():
-        for k in range(6):
-            n[Node.C + k] += push * n[Node.S + k]
+        add6(n, Node.C, push, n, Node.S)

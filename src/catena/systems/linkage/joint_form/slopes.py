@@ -22,6 +22,7 @@ from ....geometry.vectors import (
     along_axis,
     column,
     cross,
+    diagonal_times,
     dot,
     load3,
     load9,
@@ -139,8 +140,7 @@ def write_wrench(n, data, row, at):
 
 def inertia_times(q, data, v):
     """I v of a body with the axes q."""
-    own = transposed_times(q, v)
-    return times(q, (data[Data.MOMENTS] * own[0], data[Data.MOMENTS + 1] * own[1], data[Data.MOMENTS + 2] * own[2]))
+    return times(q, diagonal_times(load3(data, Data.MOMENTS), transposed_times(q, v)))
 
 
 def gather_wrenches(par):
