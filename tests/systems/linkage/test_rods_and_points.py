@@ -18,8 +18,8 @@ import catena as ct
 import uncompiled
 from catena.errors import CapabilityError
 from catena.geometry import rotations
-from catena.systems.linkage import constraints
 from catena.systems.linkage.held import Weights
+from catena.systems.linkage import constraints, thin
 from catena.systems.linkage.joint_form.form import pack_state
 
 G = 9.0
@@ -237,3 +237,16 @@ def test_a_rod_and_a_point_that_no_joint_holds_fly_freely(method: ct.Method, bou
         assert run.final.position == pytest.approx(np.array(end), abs=1e-13)
         off.append(np.abs(rotations.rotate(run.final.orientation[0], np.eye(3)[2]) - line).max())
     assert off[0] < bound and off[1] > 10 * off[0]
+
+
+@pytest.mark.parametrize("count", [5, 40])
+def test_what_joints_notice_is_asked_once_for_each_of_their_ends(count: int, monkeypatch) -> None:
+    """By each line for all joints, as it was, these are as many as the square of their number: 2 * count - 1 ends are no ground."""
+    rod = ct.Body.from_particles([(0, 0, -0.5), (0, 0, 0.5)])
+    foot = [(0.0, 0.0, -0.5 if i else 0.0) for i in range(count)]
+    joints = [ct.Spherical(i - 1, i, at=(foot[i], (0, 0, 0.5))) for i in range(count)]
+    asked, find = [], thin._find_noticed
+    monkeypatch.setattr(thin, "_find_noticed", lambda *ends: asked.append(ends) or find(*ends))
+    found = thin.thin_bodies(ct.Linkage([rod] * count, joints))
+    assert found is not None and found.idle.sum() == count
+    assert len(asked) == 2 * count - 1

@@ -12,6 +12,7 @@ idle    no joint and no force notices it: it has no rate. Whatever moment is tak
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ from ..body import Body, point_with_axes
 from ..numbers import Vector
 from . import constraints
 from .held import RANK
-from .joints import AXIS, DOT, PLANE, SCREW, Joint
+from .joints import AXIS, DOT, GROUND, PLANE, SCREW, Joint
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -43,10 +44,13 @@ def is_thin(body: Body) -> bool:
 def align(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[Body, ...]:
     """The bodies; a point that is held along one line gets it for its third axis, about which it does not turn."""
     made = list(bodies)
+    points: dict[int, list[Vector]] = defaultdict(list)
+    for joint in joints:
+        for number, point in zip((joint.parent, joint.child), joint.at, strict=True):
+            points[number].append(point)
     for number, body in enumerate(bodies):
         if body.kind == "point":
-            ends = [pair for joint in joints for pair in zip((joint.parent, joint.child), joint.at, strict=True)]
-            arms = np.array([point for held, point in ends if held == number]).reshape(-1, 3)
+            arms = np.array(points[number]).reshape(-1, 3)
             longest = max(arms, key=lambda arm: float(arm @ arm), default=np.zeros(3))
             beside = np.abs(np.cross(arms, longest)).max(initial=0.0)
             if np.count_nonzero(longest) > 1 and beside <= ON_LINE * float(longest @ longest):
@@ -87,29 +91,30 @@ def thin_bodies(linkage: Linkage) -> ThinBodies | None:
     none = np.array([body.moments == 0.0 for body in linkage.bodies])
     if not none.any():
         return None
+    noticed: dict[int, list[Array]] = defaultdict(list)
+    for joint in linkage.joints:
+        for is_child, j in enumerate((joint.parent, joint.child)):
+            if j != GROUND and none[j].any():
+                noticed[j] += _find_noticed(joint, is_child)
     idle = none.copy()
-    for j in np.flatnonzero(none.any(axis=1)):
-        rows = [turn for joint in linkage.joints for turn in _find_noticed(joint, int(j))]
+    for j, rows in noticed.items():
         turns = np.array(rows).reshape(-1, 3) @ linkage.bodies[j].frame_matrix
         idle[j] &= np.abs(turns).max(axis=0, initial=0.0) <= ON_LINE
     return ThinBodies(none, idle)
 
 
-def _find_noticed(joint: Joint, body: int) -> list[Array]:
-    """Unit vectors, in the given axes of a body, that span all turns of it that a row of a joint may notice, wherever the joint stands."""
+def _find_noticed(joint: Joint, is_child: int) -> list[Array]:
+    """Unit vectors, in the given axes of its parent (0) or child (1), that span all turns of it that a row may notice, wherever the joint stands."""
     found: list[Array] = []
-    for is_child, number in enumerate((joint.parent, joint.child)):
-        if number != body:
-            continue
-        if any(kind != DOT for kind, *_ in joint.rows):
-            found += _across(joint.at[is_child])
-        for kind, first, second in joint.rows:
-            if kind == DOT:
-                found += _across_image(joint, second) if is_child else _across(joint.triad[first])
-            elif kind == SCREW:
-                found += list(np.eye(3))
-            elif kind == PLANE and not is_child:  # points stay apart along the axis, or normal to it
-                found += _across(joint.triad[AXIS])
+    if any(kind != DOT for kind, *_ in joint.rows):
+        found += _across(joint.at[is_child])
+    for kind, first, second in joint.rows:
+        if kind == DOT:
+            found += _across_image(joint, second) if is_child else _across(joint.triad[first])
+        elif kind == SCREW:
+            found += list(np.eye(3))
+        elif kind == PLANE and not is_child:  # points stay apart along the axis, or normal to it
+            found += _across(joint.triad[AXIS])
     return found
 
 
@@ -158,15 +163,18 @@ def spins_of_joints(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
     quiet[: len(sizes)] = sizes <= RANK * constraints.largest_of_turns(rows)
     if quiet.any():
         number = int(bodies[asked][np.argmax(np.abs(spins[quiet][0]))])
-        raise CapabilityError(
-            f"nothing resists the turn of body {number} about its joint: it is a line or a point there", where=f"Linkage.bodies[{number}]",
-            do="turn the axis away from the line, or give the body some thickness",
-        )  # fmt: skip
+        raise nothing_resists(number, f"Linkage.bodies[{number}]")
     spinning = constraints.velocities(linkage, state).reshape(-1, 2, 3)[:, 1]
-    made = np.zeros((linkage.count, 3))
-    for j, body in enumerate(linkage.bodies):
-        own = rotations.apply(
-            body.frame_matrix.T, rotations.rotate(rotations.conjugate(state.orientation[j]), spinning[j])
-        )
-        made[j, thin.guided[j]] = own[thin.guided[j]]
-    return made
+    own = [spin_of_body(linkage, state, j, spin) for j, spin in enumerate(spinning)]
+    return np.where(thin.guided, own, 0.0)
+
+
+def spin_of_body(linkage: Linkage, state: State, body: int, spin: Array) -> Array:
+    """An angular velocity in space, in the principal axes of a body."""
+    return constraints.principal(linkage, body, rotations.rotate(rotations.conjugate(state.orientation[body]), spin))
+
+
+def nothing_resists(body: int, where: str) -> CapabilityError:
+    """A joint turns a line about itself, or a point, and no inertia answers."""
+    wrong = f"nothing resists the turn of body {body} about its joint: it is a line or a point there"
+    return CapabilityError(wrong, where=where, do="turn the axis away from the line, or give the body some thickness")

@@ -6,6 +6,7 @@ slides + hinge, universal = two hinges; a body that nothing carries = translatio
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -96,7 +97,10 @@ def nodes_of(linkage: Linkage) -> tuple[Node, ...]:
             nodes.append(replace(node, parent=parent))
             parent = len(nodes) - 1
         home[body] = parent
-    return tuple(replace(node, held=_find_held(linkage, nodes, k)) for k, node in enumerate(nodes))
+    carried: dict[int, list[Node]] = defaultdict(list)
+    for node in nodes:
+        carried[node.parent].append(node)
+    return tuple(replace(node, held=_find_held(linkage, node, carried[k])) for k, node in enumerate(nodes))
 
 
 def _elementary(linkage: Linkage, body: int) -> list[Node]:
@@ -121,15 +125,13 @@ def _elementary(linkage: Linkage, body: int) -> list[Node]:
     return made
 
 
-def _find_held(linkage: Linkage, nodes: list[Node], place: int) -> tuple[bool, ...]:
+def _find_held(linkage: Linkage, node: Node, children: list[Node]) -> tuple[bool, ...]:
     """Turning rates that move nothing: a line on ball joints along itself does not notice its spin.
 
     Where it carries a hinge, or a point beside itself, it does, and that moves with it.
     """
-    node = nodes[place]
     if node.kind != BALL or not is_thin(linkage.bodies[node.body]):
         return NONE_HELD
-    children = [child for child in nodes if child.parent == place]
     closing = [linkage.joints[k] for k in linkage.tree.loops]
     closing = [joint for joint in closing if node.body in (joint.parent, joint.child)]
     if not all(isinstance(joint, Spherical | Distance) for joint in closing) or any(c.kind != BALL for c in children):
