@@ -17,7 +17,7 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.methods.base import Method
 from catena.problems.linkages import _along_the_free_direction, _ring_of_bars
-from catena.systems.linkage.joint_form import loop_slopes
+from catena.systems.linkage.joint_form import force_slopes
 from catena.systems.linkage.joint_form.form import pack_state
 from catena.systems.linkage.joint_form.layout import layout_of
 from catena.systems.linkage.joint_form.motion import Link
@@ -139,7 +139,7 @@ def test_no_step_of_a_stiff_loop_fails(name: str, method: Method, damping: float
 
 def test_without_the_slope_of_the_controller_the_loop_cannot_be_stepped(monkeypatch) -> None:
     """The twin: Newton's method with a Jacobian that forgets the torsion of the joint that closes the loop."""
-    monkeypatch.setattr(loop_slopes, "change_closing_twists", still_twist)
+    monkeypatch.setattr(force_slopes, "change_twists", still_twist)
     linkage, start = controlled("plane", 0.5, 3)
     program = build(linkage, RADAU, compiled=False)
     driver = Driver(program, program.view.pack(start), t0=0.0, dt=DT, every=1)
@@ -147,4 +147,4 @@ def test_without_the_slope_of_the_controller_the_loop_cannot_be_stepped(monkeypa
 
 
 def still_twist(par):
-    """`change_closing_twists` that forgets the torsion."""
+    """`change_twists` that forgets the torsion."""

@@ -53,7 +53,7 @@ class Bare(Linkage):
                     views.field: articulated_charts.closed_field,
                     views.step: articulated_charts.closed_step,
                     articulated_kernels.carry_along: carry_time_and_work,
-                    articulated_forces.twist_closure: articulated_loops.twist_about_axis,
+                    articulated_forces.has_loops: 1,
                 }
             )
         return (

@@ -13,7 +13,7 @@ from mpmath import mp
 import catena as ct
 import harness
 from catena.kernels import views
-from catena.systems.linkage.joint_form import charts, loop_newton, loop_slopes
+from catena.systems.linkage.joint_form import charts, force_slopes, loop_newton, loop_slopes
 from catena.systems.linkage.joint_form.form import pack_state
 from catena.systems.linkage.joint_form.layout import layout_of
 from catena.systems.linkage.joint_form.motion import Data, Link
@@ -173,7 +173,7 @@ def still_pitch(pitch, u, o, w, of_n, of_m, out):
 
 
 def still_twist(par):
-    """`change_closing_twists` that forgets the torsion."""
+    """`change_twists` that forgets the torsion."""
 
 
 def unstretched(at, base, out):
@@ -186,7 +186,7 @@ def unstretched(at, base, out):
     ("module", "name", "twin", "made"),
     [
         (loop_slopes, "change_gap", still_arms, "bars"),
-        (loop_slopes, "change_closing_twists", still_twist, "torsion that closes"),
+        (force_slopes, "change_twists", still_twist, "torsion that closes"),
         (loop_slopes, "change_pitch", still_pitch, "Screw"),
         pytest.param(loop_slopes, "change_angle", still_angle, "Screw", marks=pytest.mark.slow),
         pytest.param(loop_slopes, "change_sweep", still_sweep, "Screw", marks=pytest.mark.slow),

@@ -10,15 +10,12 @@ The chart stands in z: 1 or 0 for each row, then for each rate of a loop. Its nu
 changes. Which rows and coordinates it takes changes between steps only, where the largest minor of the gradients has become WORSE
 times larger than the chart's own: near a dead point of a coordinate. Where the rank changes there is no chart; the step fails.
 
-par.tree_rates[c] = [node, number of the rate in it, place of the rate in z], for the rates c that move a loop; par.tree_columns[i] is the
-first such rate of node i, or -1; par.tree_units: lengths of loops, for each row and then for each rate, that make all slopes
-numbers without unit; par.tree_chart = [rank, rows kept, rates solved for]. Scratch: par.tree_slopes, par.tree_order, par.tree_closed
-(a copy of z on the surface), par.tree_before (the state before the step), par.tree_fault.
+par.tree_columns[i] is the first rate of node i that moves a loop, or -1; par.tree_units: lengths of loops, for each row and then for each such
+rate, that make all slopes numbers without unit; par.tree_chart = [rank, rows kept, rates solved for]. Scratch: par.tree_slopes, par.tree_order,
+par.tree_closed (a copy of z on the surface), par.tree_before (the state before the step).
 """
 
-from __future__ import annotations
-
-from ....geometry.quaternion import load4, product, store4, with_vector
+from ....geometry.quaternion import load4, product, square, store4, with_vector
 from ....geometry.vectors import along_axis, dot, load3, sum_from
 from ....kernels import elementary as math
 from ....kernels.elimination import eliminate, reduce, substitute
@@ -172,7 +169,7 @@ def settle_rest(y, par):
         link = par.tree_links[par.tree_rates[par.tree_chart[1 + rank + j], LoopRate.NODE]]
         if link[Link.KIND] == BALL:
             q = y[link[Link.COORDINATE] : link[Link.COORDINATE] + 4]
-            length = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+            length = math.sqrt(square(q))
             for k in range(4):
                 q[k] /= length
 
@@ -271,9 +268,9 @@ def write_slope(y, r, par):
     clear(slope, 0, slope.shape[0])
     joint = par.tree_joints[par.tree_rows[r, Condition.JOINT]]
     for side in range(2):
-        i = joint[JointPlace.PARENT if side == 0 else JointPlace.CHILD]
-        force = load3(row, Row.PARENT_FORCE if side == 0 else Row.CHILD_FORCE)
-        torque = load3(row, Row.PARENT_TORQUE if side == 0 else Row.CHILD_TORQUE)
+        i = joint[JointPlace.PARENT + side]
+        force = load3(row, Row.PARENT_FORCE + 6 * side)
+        torque = load3(row, Row.PARENT_TORQUE + 6 * side)
         while i > 0:
             link = par.tree_links[i]
             n = par.tree_nodes[i]

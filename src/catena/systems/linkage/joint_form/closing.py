@@ -9,7 +9,7 @@ import numpy as np
 from ....errors import InputError
 from ....kernels.views import OK
 from ...base import Array
-from . import charts as charts
+from . import charts
 from .loops import Condition, Row
 from .tables import joint_form_par
 

@@ -2,18 +2,19 @@
 
 Between two points with the vector d from the first to the second acts tension d. The tension of springs and pair potentials is
 a function of d alone; that of a damper is c (d.v)/d^2 with the relative velocity v.
-"""
 
-from __future__ import annotations
+A torque tau = -V'(theta) - c theta' acts about the axis a of the joint, which turns with its parent: theta' = a.(omega_J - omega_I). Where the
+loop is closed theta changes by a.(phi_J - phi_I) with the turns phi of both nodes.
+"""
 
 from ....geometry.vectors import add, add3, cross, dot, load3, negative, scaled, store3, subtract
 from ....kernels.marks import Record, optional
 from ...particles.slopes import change_wrench, find_changes, move_particles
 from .. import layout as at
-from ..director_form.blocks import torsion_curvature
+from ..director_form.blocks import torsion_curvature, torsion_slope
 from ..director_form.forces import DAMPER, load_values, point_tension, tension_slope
 from ..director_form.motors import has_motors, push_joints
-from .forces import JointPlace, ends_of, velocity_between
+from .forces import JointPlace, axis_of, ends_of, ends_of_joint, has_loops, velocity_between
 from .motion import Node, time_of, turn_from
 from .slopes import Base, Change
 
@@ -29,6 +30,14 @@ class Tie(Record):
     BY_VELOCITY = 3  # and by the relative velocity
 
 
+class Twist(Record):
+    """par.tree_twists[k]: torsion of joint k, if it closes a loop, where the derivatives are taken."""
+
+    TORQUE = 1
+    STIFFNESS = 1
+    DAMPING = 1
+
+
 def note_all_forces(z, par):
     """`note_forces` for whatever may act."""
     note_ties(par)
@@ -40,16 +49,6 @@ def note_all_forces(z, par):
 @optional
 def note_particles(par):
     """What `change_particles` needs of the forces on the particles, which `accelerate` has found."""
-
-
-@optional
-def note_twist(theta, k, par):
-    """What `change_twists` needs of the torsion of joint k, which closes a loop."""
-
-
-@optional
-def change_twists(par):
-    """Add what the torsions of joints that close loops do otherwise to APPLIED."""
 
 
 @optional
@@ -94,31 +93,31 @@ def note_ties(par):
 
 
 def note_torsions(z, par):
-    """Stiffness and damping of the hinges, and of the joints that close loops."""
+    """Stiffness and damping of the hinges; of joints that close loops their torque, too."""
     for k in range(par.tree_joints.shape[0]):
         joint = par.tree_joints[k]
         if par.link[k, at.Link.TORSION] >= 0:
             theta = z[joint[JointPlace.ANGLE]]
-            if joint[JointPlace.CLOSES] >= 0:
-                note_twist(theta, k, par)
+            if has_loops() and joint[JointPlace.CLOSES] >= 0:
+                axis, spin = axis_of(k, par)
+                store3(par.tree_twists[k], Twist.TORQUE, find_torque(theta, dot(axis, spin), k, par))
             else:
                 base = par.tree_base[joint[JointPlace.HINGE]]
-                _, stiffness, damping = resistance(theta, base[Base.RATES], k, par)
+                _, stiffness, damping = find_torque(theta, base[Base.RATES], k, par)
                 base[Base.STIFFNESS] += stiffness
                 base[Base.DAMPING] += damping
 
 
-def resistance(theta, rate, k, par):
-    """What motors do on the angle of joint k, and what it loses of all torques by its angle and by its rate."""
+def find_torque(theta, rate, k, par):
+    """The torque of all that acts on the angle of joint k, and what it loses by the angle and by its rate."""
     which = par.link[k, at.Link.TORSION]
-    push = 0.0
-    stiffness = torsion_curvature(theta, which, par)
     damping = par.joint[k, at.Joint.DAMPING]
-    if has_motors():
-        push, by_theta, by_rate = push_joints(theta, rate, which, par)
-        stiffness -= by_theta
-        damping -= by_rate
-    return push, stiffness, damping
+    torque = -torsion_slope(theta, which, par) - damping * rate
+    stiffness = torsion_curvature(theta, which, par)
+    if not has_motors():
+        return torque, stiffness, damping
+    push, by_theta, by_rate = push_joints(theta, rate, which, par)
+    return torque + push, stiffness - by_theta, damping - by_rate
 
 
 def note_loads(z, par):
@@ -158,7 +157,8 @@ def change_all_forces(par):
         pull_node(par.tree_nodes[first], par.tree_change[first], x, scaled(-1.0, force), scaled(-1.0, change))
         pull_node(par.tree_nodes[second], par.tree_change[second], y, force, change)
     change_particles(par)
-    change_twists(par)
+    if has_loops():
+        change_twists(par)
 
 
 def change_point(arm, w, change):
@@ -174,3 +174,27 @@ def pull_node(n, change, arm, against, change_against):
     torque = add(cross(cross(load3(change, Change.TURN), arm), against), cross(arm, change_against))
     add3(n, Node.APPLIED, change_against)
     add3(n, Node.APPLIED + 3, torque)
+
+
+def changes_of_joint(k, par):
+    """The changes of the nodes I and J of joint k."""
+    joint = par.tree_joints[k]
+    return par.tree_change[joint[JointPlace.PARENT]], par.tree_change[joint[JointPlace.CHILD]]
+
+
+def change_twists(par):
+    """The change of tau a where a joint closes a loop, against the parent and on the child."""
+    for k in range(par.tree_joints.shape[0]):
+        if par.tree_joints[k, JointPlace.CLOSES] >= 0 and par.link[k, at.Link.TORSION] >= 0:
+            twist = par.tree_twists[k]
+            n, m = ends_of_joint(k, par)
+            of_n, of_m = changes_of_joint(k, par)
+            axis, spin = axis_of(k, par)
+            axis_change = cross(load3(of_n, Change.TURN), axis)
+            turn = subtract(load3(of_m, Change.TURN), load3(of_n, Change.TURN))
+            spin_change = subtract(load3(of_m, Change.SPIN), load3(of_n, Change.SPIN))
+            quicker = dot(axis_change, spin) + dot(axis, spin_change)
+            torque = -twist[Twist.STIFFNESS] * dot(axis, turn) - twist[Twist.DAMPING] * quicker
+            change = add(scaled(torque, axis), scaled(twist[Twist.TORQUE], axis_change))
+            add3(n, Node.APPLIED + 3, change)
+            add3(m, Node.APPLIED + 3, scaled(-1.0, change))

@@ -4,8 +4,6 @@ The parameters are those of the director form (`layout` of the linkage). par.tre
 joint k its nodes, where its image, its angle and its shift stand in z, the node of its hinge, and whether it closes a loop.
 """
 
-from __future__ import annotations
-
 import math
 
 from ....geometry.vectors import add, add3, cross, dot, load3, load9, negative, scaled, store3, subtract, sum_from
@@ -40,10 +38,16 @@ class Power(Record):
     LOADS = 1
 
 
-@optional
-def twist_closure(k, torque, par):
-    """A torque about the axis of joint k, which closes a loop; returns the rate of turning about it."""
-    return 0.0
+@choice
+def has_loops():
+    """1 if joints close loops, else 0."""
+    return 0
+
+
+@choice
+def changes_in_time():
+    """1 if a potential depends on t, else 0."""
+    return 0
 
 
 def push(n, force, arm):
@@ -101,35 +105,51 @@ def apply_loads(z, par):
 
 
 def apply_torsions(z, par):
-    """Torsions and their damping: on the coordinate of a hinge, or about the axis of a joint that closes a loop."""
+    """Torsions, their damping, and motors."""
     for k in range(par.tree_joints.shape[0]):
         which = par.link[k, at.Link.TORSION]
         if which >= 0:
-            joint = par.tree_joints[k]
-            torque = -torsion_slope(z[joint[JointPlace.ANGLE]], which, par)
+            theta = z[par.tree_joints[k, JointPlace.ANGLE]]
             damping = par.joint[k, at.Joint.DAMPING]
-            if joint[JointPlace.CLOSES] < 0:
-                rate = z[par.tree_links[joint[JointPlace.HINGE], Link.RATE]]
-                par.tree_nodes[joint[JointPlace.HINGE], Node.TAU] += torque - damping * rate
-            else:
-                rate = twist_closure(k, torque, par)
-                twist_closure(k, -damping * rate, par)
+            rate = turn_joint(z, k, -torsion_slope(theta, which, par), par)
+            turn_joint(z, k, -damping * rate, par)
             par.tree_power[Power.DAMPING] -= damping * rate * rate
             if has_motors():
-                apply_motors(z[joint[JointPlace.ANGLE]], rate, k, par)
+                push, _, _ = motor_torque(theta, rate, which, par)
+                drag, _, _ = drag_torque(theta, rate, which, par)
+                turn_joint(z, k, push + drag, par)
+                par.tree_power[Power.LOADS] += push * rate
+                par.tree_power[Power.DAMPING] += drag * rate
 
 
-def apply_motors(theta, rate, k, par):
-    """Motors of joint k, and what brakes them; their power."""
-    which = par.link[k, at.Link.TORSION]
-    push, _, _ = motor_torque(theta, rate, which, par)
-    drag, _, _ = drag_torque(theta, rate, which, par)
-    par.tree_power[Power.LOADS] += push * rate
-    par.tree_power[Power.DAMPING] += drag * rate
-    if par.tree_joints[k, JointPlace.CLOSES] < 0:
-        par.tree_nodes[par.tree_joints[k, JointPlace.HINGE], Node.TAU] += push + drag
-    else:
-        twist_closure(k, push + drag, par)
+def turn_joint(z, k, torque, par):
+    """A torque on the coordinate of the hinge of joint k, or about its axis if it closes a loop; returns the rate of its angle."""
+    joint = par.tree_joints[k]
+    if has_loops() and joint[JointPlace.CLOSES] >= 0:
+        return twist_about_axis(k, torque, par)
+    par.tree_nodes[joint[JointPlace.HINGE], Node.TAU] += torque
+    return z[par.tree_links[joint[JointPlace.HINGE], Link.RATE]]
+
+
+def ends_of_joint(k, par):
+    """The nodes I and J of joint k."""
+    joint = par.tree_joints[k]
+    return par.tree_nodes[joint[JointPlace.PARENT]], par.tree_nodes[joint[JointPlace.CHILD]]
+
+
+def axis_of(k, par):
+    """The axis of joint k, in space, and omega_J - omega_I."""
+    n, m = ends_of_joint(k, par)
+    return turn_from(n, par.joint[k], at.Joint.TRIAD), subtract(load3(m, Node.SPIN), load3(n, Node.SPIN))
+
+
+def twist_about_axis(k, torque, par):
+    """A torque about the axis of joint k, on its child and against its parent; returns the rate of turning about it."""
+    n, m = ends_of_joint(k, par)
+    axis, spin = axis_of(k, par)
+    add3(n, Node.APPLIED + 3, scaled(torque, axis))
+    add3(m, Node.APPLIED + 3, scaled(-torque, axis))
+    return dot(axis, spin)
 
 
 def apply_all(z, par):
@@ -142,12 +162,6 @@ def apply_all(z, par):
     apply_particles(z, par)
     if changes_in_time():
         change_potentials(z, par)
-
-
-@choice
-def changes_in_time():
-    """1 if a potential depends on t, else 0."""
-    return 0
 
 
 def change_potentials(z, par):

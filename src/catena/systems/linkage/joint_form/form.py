@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....errors import CapabilityError, InputError
+from ....errors import InputError
 from ....geometry import rotations
 from ....geometry.quaternion import load4, store4, to_body
 from ....geometry.vectors import diagonal_times, dot, load3, scaled, store3
@@ -25,21 +25,12 @@ from ..director_form.rows import has_drives
 from ..joint_coordinates import measure_coordinates, unit_motions, with_ground
 from ..joints import GROUND, TURN, Joint
 from ..layout import Signal
-from ..thin import is_thin
+from ..thin import is_thin, nothing_resists, spin_of_body
 from ..views import director_view
-from . import charts as charts
-from . import force_slopes as force_slopes
-from . import forces as forces
-from . import kernels as kernels
-from . import loop_newton as loop_newton
-from . import loop_slopes as loop_slopes
-from . import loops as loops
-from . import newton as newton
-from . import slopes as slopes
-from . import statics as statics
+from . import charts, force_slopes, forces, kernels, loop_newton, loop_slopes, loops, newton, slopes, statics
 from .closing import close_start
 from .layout import Layout, layout_of
-from .motion import BALL, TRANSLATION, Link, Node, Place, joint_at, number_at, place_nodes, time_of
+from .motion import BALL, TRANSLATION, Link, Node, Place, copy, joint_at, number_at, place_nodes, time_of
 from .slopes import write_wrench
 from .tables import articulated_arrays, joint_form_par, newton_arrays
 
@@ -72,8 +63,8 @@ def write_directors(z, moments, par):
     for j in range(joints):
         joint = par.tree_joints[j]
         image = joint[forces.JointPlace.IMAGE]
-        for k in range(4):
-            d[13 * n + 4 * j + k] = z[image + k] if image >= 0 else 0.0
+        if image >= 0:
+            copy(z, image, d, 13 * n + 4 * j, 4)
         angle = number_at(z, joint[forces.JointPlace.ANGLE])
         if has_drives():
             driven = joint[forces.JointPlace.DRIVEN]
@@ -83,8 +74,8 @@ def write_directors(z, moments, par):
     last = time_place(par)
     d[last] = time_of(z, par)
     work = par.tree_places[Place.WORK]
-    for k in range(2):
-        d[last + 1 + k] = z[work + k] if work >= 0 else 0.0
+    if work >= 0:
+        copy(z, work, d, last + 1, 2)
 
 
 def publish_articulated(z, par, row):
@@ -113,7 +104,7 @@ def carry_time_and_work(z, par, out):
     for k in range(par.tree_joints.shape[0]):
         joint = par.tree_joints[k]
         if joint[forces.JointPlace.CLOSES] >= 0 and joint[forces.JointPlace.ANGLE] >= 0:
-            out[joint[forces.JointPlace.ANGLE]] = loops.twist_about_axis(k, 0.0, par)
+            out[joint[forces.JointPlace.ANGLE]] = forces.twist_about_axis(k, 0.0, par)
 
 
 def drive_power(par):
@@ -145,6 +136,7 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         views.publish: publish_articulated,
         views.measure: measure_articulated,
         forces.changes_in_time: int(linkage.signals.change_potentials),
+        forces.has_loops: int(bool(linkage.tree.loops)),
         views.linearise: slopes.find_slopes,
         elimination.quotient: elimination.complex_quotient,
         views.factorise_shifted: newton.factorise_tree,
@@ -185,10 +177,7 @@ def _of_loops() -> dict[Slot, Filling]:
         views.factorise_shifted: loop_newton.factorise_loops,
         views.solve_shifted: loop_newton.solve_loops,
         kernels.hold_loops: loops.respond_with_loops,
-        forces.twist_closure: loops.twist_about_axis,
         slopes.respond_to_change: loop_slopes.respond_in_loops,
-        force_slopes.note_twist: loop_slopes.note_closing_twist,
-        force_slopes.change_twists: loop_slopes.change_closing_twists,
         statics.hold_rows: statics.hold_kept_rows,
         statics.change_rows: loop_slopes.change_kept_rows,
     }
@@ -241,14 +230,13 @@ def pack_state(linkage: Linkage, state: State, *, follow: bool = False) -> Array
             carried = layout.nodes[k + 1].body
             z[at : at + 3], z[rate : rate + 3] = state.position[carried], motion[carried, 0]
         elif node.kind == BALL:
-            body = linkage.bodies[node.body]
-            z[at : at + 4] = rotations.multiply(state.orientation[node.body], body.frame)
-            z[rate : rate + 3] = body.inverse_moments * rotations.apply(
-                body.frame_matrix.T, state.angular_momentum[node.body]
-            )
-            if is_thin(body):  # spins that no momentum tells
-                own = rotations.rotate(rotations.conjugate(state.orientation[node.body]), motion[node.body, 1])
-                z[rate : rate + 3] = np.where(node.held, 0.0, rotations.apply(body.frame_matrix.T, own))
+            body, number = linkage.bodies[node.body], node.body
+            z[at : at + 4] = rotations.multiply(state.orientation[number], body.frame)
+            if is_thin(body):  # whose momentum does not tell all spins
+                spin = np.where(node.held, 0.0, spin_of_body(linkage, state, number, motion[number, 1]))
+            else:
+                spin = body.inverse_moments * constraints.principal(linkage, number, state.angular_momentum[number])
+            z[rate : rate + 3] = spin
         elif node.has_image:
             placed = _set_single(linkage, layout, k, state, images[node.joint], motion, z)
             if node.driven >= 0 and not follow:
@@ -280,10 +268,7 @@ def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) ->
         resist = s[free] @ inertia @ s[free].T
         if free and np.linalg.eigvalsh(resist).min() <= INERT * arms:
             body = node.body if node.body >= 0 else linkage.joints[node.joint].child
-            raise CapabilityError(
-                f"nothing resists the turn of body {body} about its joint: it is a line or a point there",
-                where=f"Linkage.joints[{node.joint}]", do="turn the axis away from the line, or give the body some thickness",
-            )  # fmt: skip
+            raise nothing_resists(body, f"Linkage.joints[{node.joint}]")
         kernels.gather_node(k, par)
 
 
@@ -320,16 +305,11 @@ def _set_single(
     linkage: Linkage, layout: Layout, k: int, state: State, image: Array, motion: Array, z: Array
 ) -> tuple[float, float]:
     """Coordinates and rates of the joint that ends in node k, from the bodies on both sides; the last ones are returned."""
-    last = layout.nodes[k]
-    joint = linkage.joints[last.joint]
-    chain = [k]
-    while layout.nodes[chain[0] - 1].joint == last.joint:
-        chain.insert(0, chain[0] - 1)
+    joint = linkage.joints[layout.nodes[k].joint]
     values = measure_coordinates(joint, state, image)
-    at = layout.links[chain, Link.COORDINATE]
-    rate = layout.links[chain, Link.RATE]
     if len(values) == 0:
         return 0.0, 0.0
+    at, rate = layout.links[k + 1 - len(values) : k + 1, [Link.COORDINATE, Link.RATE]].T
     own = at >= 0
     z[at[own]] = values[own]
     columns = unit_motions(joint, state, values)

@@ -8,10 +8,8 @@ Gauss's principle for the whole tree [kneller1994] is solved from the tips inwar
 P begins as the inertia of the node and p as (-m g - f, omega x I omega - torque).
 """
 
-from __future__ import annotations
-
 from ....geometry.quaternion import load4, product, store4, with_vector
-from ....geometry.vectors import ZERO, add, add3, add_down, cross, load3, load9, load_down, scaled, store3, tensor, times
+from ....geometry.vectors import add, add3, add_down, cross, load3, load9, load_down, scaled, store3, tensor, times
 from ....kernels.marks import optional
 from ..director_form.clock import gravity_now
 from .motion import BALL, Data, Link, Node, add6, clear, copy, freedoms, hands_on, joint_at, place_nodes, store6, sum6
@@ -40,7 +38,7 @@ def weigh_nodes(g, par):
             for l in range(3):
                 n[Node.P + 21 + 6 * k + l] = inertia[3 * k + l]
         w = load3(n, Node.SPIN)
-        store3(n, Node.TAU, ZERO)
+        clear(n, Node.TAU, 3)
         store6(n, Node.APPLIED, scaled(-data[Data.MASS], g), cross(w, times(inertia, w)))
 
 

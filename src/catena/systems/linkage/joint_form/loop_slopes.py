@@ -1,4 +1,4 @@
-"""Derivatives of the accelerations of a tree whose loops are closed: what their rows add to `slopes`, and the torsions of closing joints.
+"""Derivatives of the accelerations of a tree whose loops are closed: what their rows add to `slopes`.
 
 Multipliers lambda keep the rows at Phiddot = row.xdot + gamma = 0 (`loops`). Let everything change by a small amount while udot and lambda stay. The
 tree answers to the changes of its own forces and of lambda row, and the rows kept are off by
@@ -8,36 +8,19 @@ tree answers to the changes of its own forces and of lambda row, and the rows ke
 which the change of lambda makes good: W dlambda = -dPhiddot, with the W that is factorised already. What a vector v of a body changes by
 when the body turns by phi, and its rate vdot = omega x v: dv = phi x v, dvdot = domega x v + omega x dv.
 
-A torque tau = -V'(theta) - c theta' acts about the axis a of the joint, which turns with its parent: theta' = a.(omega_J - omega_I). Where the
-loop is closed theta changes by a.(phi_J - phi_I) with the turns phi of both nodes.
-
 Scratch: par.newton_changed[i], the changes of the rows kept as a `Row`.
 """
 
-from __future__ import annotations
-
 from ....geometry.vectors import ZERO, add, add3, cross, dot, load3, scaled, store3, subtract
 from ....kernels.elimination import solve_positive
-from ....kernels.marks import Record
-from ..director_form.blocks import torsion_slope
 from ..joints import DISTANCE, DOT, PLANE, SCREW
-from ..layout import Joint, Link
-from .force_slopes import resistance
-from .forces import JointPlace
+from ..layout import Joint
+from .force_slopes import changes_of_joint
+from .forces import JointPlace, ends_of_joint
 from .kernels import respond
-from .loops import Condition, Row, along_row, direction_in_child, direction_of_gap, ends_of_joint, pull_along
+from .loops import Condition, Row, along_row, direction_in_child, direction_of_gap, pull_along
 from .motion import Node, clear, turn_from
 from .slopes import Base, Change
-
-
-class Twist(Record):
-    """par.tree_twists[k]: torsion of joint k, if it closes a loop, where the derivatives are taken."""
-
-    AXIS = 3
-    SPIN = 3  # omega_J - omega_I
-    TORQUE = 1
-    STIFFNESS = 1
-    DAMPING = 1
 
 
 def respond_in_loops(z, at, which, par):
@@ -77,8 +60,8 @@ def change_kept_rows(z, par):
 
 def on_side(row, side, moving, turning):
     """The part of a row for I (side 0) or J (1), applied to a motion of that node."""
-    at = Row.PARENT_FORCE if side == 0 else Row.CHILD_FORCE
-    return dot(load3(row, at), moving) + dot(load3(row, at + 3), turning)
+    force = dot(load3(row, Row.PARENT_FORCE + 6 * side), moving)
+    return force + dot(load3(row, Row.PARENT_TORQUE + 6 * side), turning)
 
 
 def change_row(z, r, par, out):
@@ -91,12 +74,6 @@ def change_row(z, r, par, out):
         change_distance(condition[Condition.JOINT], par, out)
     else:
         change_gap(condition, par, out)
-
-
-def changes_of_joint(k, par):
-    """The changes of the nodes I and J of joint k."""
-    joint = par.tree_joints[k]
-    return par.tree_change[joint[JointPlace.PARENT]], par.tree_change[joint[JointPlace.CHILD]]
 
 
 def turning_with(v, w, change):
@@ -201,37 +178,3 @@ def change_pitch(pitch, u, o, w, of_n, of_m, out):
     add3(out, Row.PARENT_TORQUE, scaled(pitch, u_change))
     add3(out, Row.CHILD_TORQUE, scaled(-pitch, u_change))
     out[Row.GAMMA] -= pitch * (dot(u_both, subtract(w, o)) + dot(u_rate, spin))
-
-
-def note_closing_twist(theta, k, par):
-    """`note_twist` where loops are."""
-    twist = par.tree_twists[k]
-    n, m = ends_of_joint(k, par)
-    axis = turn_from(n, par.joint[k], Joint.TRIAD)
-    spin = subtract(load3(m, Node.SPIN), load3(n, Node.SPIN))
-    rate = dot(axis, spin)
-    push, stiffness, damping = resistance(theta, rate, k, par)
-    torque = -torsion_slope(theta, par.link[k, Link.TORSION], par)
-    store3(twist, Twist.AXIS, axis)
-    store3(twist, Twist.SPIN, spin)
-    twist[Twist.TORQUE] = torque - par.joint[k, Joint.DAMPING] * rate + push
-    twist[Twist.STIFFNESS] = stiffness
-    twist[Twist.DAMPING] = damping
-
-
-def change_closing_twists(par):
-    """`change_twists` where loops are: the change of tau a, against the parent and on the child."""
-    for k in range(par.tree_joints.shape[0]):
-        if par.tree_joints[k, JointPlace.CLOSES] >= 0 and par.link[k, Link.TORSION] >= 0:
-            twist = par.tree_twists[k]
-            n, m = ends_of_joint(k, par)
-            of_n, of_m = changes_of_joint(k, par)
-            axis = load3(twist, Twist.AXIS)
-            axis_change = cross(load3(of_n, Change.TURN), axis)
-            turn = subtract(load3(of_m, Change.TURN), load3(of_n, Change.TURN))
-            spin = subtract(load3(of_m, Change.SPIN), load3(of_n, Change.SPIN))
-            quicker = dot(axis_change, load3(twist, Twist.SPIN)) + dot(axis, spin)
-            torque = -twist[Twist.STIFFNESS] * dot(axis, turn) - twist[Twist.DAMPING] * quicker
-            change = add(scaled(torque, axis), scaled(twist[Twist.TORQUE], axis_change))
-            add3(n, Node.APPLIED + 3, change)
-            add3(m, Node.APPLIED + 3, scaled(-1.0, change))

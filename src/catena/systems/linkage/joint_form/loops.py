@@ -4,11 +4,8 @@ A row Phi = 0 of `joints` between nodes I and J has the rate Phidot = f_I.v_I + 
 Phiddot = (the same of the accelerations) + gamma. With the response of the tree to unit multipliers the rows become W lambda = -b.
 Rows may follow from others; `charts` chooses which are kept, and only those have multipliers: W is positive definite.
 
-par.tree_chart = [number of rows kept, which rows, ...]. Scratch: par.tree_gradients, par.tree_matrix, par.tree_multipliers,
-par.tree_applied[i] (forces on the nodes).
+Scratch: par.tree_gradients, par.tree_matrix, par.tree_multipliers, par.tree_applied[i] (forces on the nodes).
 """
-
-from __future__ import annotations
 
 from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, sum_from, times, unit
 from ....kernels import elementary as math
@@ -16,7 +13,7 @@ from ....kernels.elimination import factorise_positive, solve_positive
 from ....kernels.marks import Record
 from ..joints import DISTANCE, DOT, PLANE, POINT, SCREW
 from ..layout import Joint
-from .forces import JointPlace
+from .forces import JointPlace, ends_of_joint
 from .kernels import respond
 from .motion import ACTING, Node, add6, clear, copy, turn_from
 
@@ -42,12 +39,6 @@ class Row(Record):
     MULTIPLIER = 1  # lambda, where it is kept
 
 
-def ends_of_joint(k, par):
-    """The nodes I and J of joint k."""
-    joint = par.tree_joints[k]
-    return par.tree_nodes[joint[JointPlace.PARENT]], par.tree_nodes[joint[JointPlace.CHILD]]
-
-
 def direction_in_child(z, k, which, par):
     """The image, in space, of a direction of the triad of joint k: Q_J image^-1 u."""
     joint = par.tree_joints[k]
@@ -70,9 +61,9 @@ def turn_of(z, k, par):
 
 
 def write_row(z, r, par, row):
-    """f_I, t_I, f_J, t_J, gamma and Phi of row r."""
+    """f_I, t_I, f_J, t_J, gamma and Phi of row r; a multiplier stays."""
     condition = par.tree_rows[r]
-    clear(row, 0, Row.WIDTH)
+    clear(row, 0, Row.MULTIPLIER)
     if condition[Condition.KIND] == DOT:
         write_angle(z, condition, par, row)
     elif condition[Condition.KIND] == DISTANCE:
@@ -207,12 +198,3 @@ def respond_with_loops(z, par):
         par.tree_gradients[kept[i], Row.MULTIPLIER] = b[i]
         pull_along(kept[i], par.tree_gradients[kept[i]], b[i], par)
     respond(par, 1.0)
-
-
-def twist_about_axis(k, torque, par):
-    """A torque about the axis of joint k, on its child and against its parent; returns the rate of turning about it."""
-    n, m = ends_of_joint(k, par)
-    u = turn_from(n, par.joint[k], Joint.TRIAD)
-    add3(n, Node.APPLIED + 3, scaled(torque, u))
-    add3(m, Node.APPLIED + 3, scaled(-torque, u))
-    return dot(u, subtract(load3(m, Node.SPIN), load3(n, Node.SPIN)))

@@ -5,8 +5,6 @@ xdot_i = X xdot_p + S udot + c, in space axes; X = [[1, -hat(arm)], [0, 1]], its
 par.tree_nodes has a row of scratch for each node, the ground first.
 """
 
-from __future__ import annotations
-
 from ....geometry.quaternion import load4, normalised_rotation, product, store4, with_vector
 from ....geometry.vectors import ZERO, add, add3, column, cross, load3, load9, scaled, store3, store9, subtract, times
 from ....kernels import elementary as math

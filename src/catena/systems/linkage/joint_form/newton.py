@@ -14,8 +14,6 @@ Images and shifts never change; the time is exact after one sweep; nothing depen
 par.newton_rows (nodes): where the rates of a node begin. newton_slopes (2, f, f): A, B. newton_factors (c, f * f), newton_pivots (c, f). newton_turns (2, f): phi, and the right-hand side.
 """
 
-from __future__ import annotations
-
 from ....geometry.quaternion import load4, product, store4, with_vector
 from ....geometry.vectors import add, cross, dot, load3, negative, scaled, store3
 from ....kernels.elimination import factorise, reciprocal, solve

@@ -13,14 +13,8 @@ from ..director_arrays import director_arrays
 from ..joints import DOT
 from ..thin import THIN
 from ..traits import point_forces
-from . import charts as charts
-from . import forces as forces
-from . import loops as loops
-from . import motion as motion
-from . import slopes as slopes
-from .force_slopes import Tie
+from . import charts, force_slopes, forces, loops, motion, slopes
 from .layout import Layout, layout_of
-from .loop_slopes import Twist
 from .nodes import ZERO, Node
 
 if TYPE_CHECKING:
@@ -87,16 +81,16 @@ def newton_arrays(linkage: Linkage, modes: int) -> Arrays:
     arrays: Arrays = {
         "tree_base": np.zeros((len(counts), slopes.Base.WIDTH)),
         "tree_change": np.zeros((len(counts), slopes.Change.WIDTH)),
-        "tree_ties": np.zeros((len(point_forces(linkage)), Tie.WIDTH)),
+        "tree_ties": np.zeros((len(point_forces(linkage)), force_slopes.Tie.WIDTH)),
         "newton_slopes": np.zeros((2, rates + rows, rates)),
     }
     if linkage.tree.loops:
         unknowns = 2 * rates + counts.count(3)  # a length for each ball, at most
         arrays |= {
-            "tree_twists": np.zeros((len(linkage.joints), Twist.WIDTH)),
+            "tree_twists": np.zeros((len(linkage.joints), force_slopes.Twist.WIDTH)),
             "newton_changed": np.zeros((rows, loops.Row.WIDTH)),
             "newton_rates": np.array(
-                [(i, k, 0) for i, count in enumerate(counts) for k in range(count)], dtype=np.int64
+                [(i, k, 0, 0) for i, count in enumerate(counts) for k in range(count)], dtype=np.int64
             ),
             "newton_tangent": np.zeros((2, rates)),
             "newton_columns": np.zeros((unknowns, layout.dimension)),
@@ -144,7 +138,7 @@ def _charts(linkage: Linkage, layout: Layout) -> Arrays:
     units = [1.0 if kind == DOT else sizes[linkage.tree.loops.index(k)] for kind, _, _, k in rows]
     columns = np.full(len(layout.nodes), -1, dtype=np.int64)
     for c, (k, number, _) in enumerate(rates):
-        columns[k] = c if number == 0 else columns[k]
+        columns[k] = c - number
         around = next(size for size, loop in zip(sizes, layout.loops, strict=True) if k in loop)
         units.append(1.0 if layout.nodes[k].turns else around)
     return {
