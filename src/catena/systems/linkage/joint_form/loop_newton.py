@@ -14,14 +14,11 @@ of the others (c) takes them along:
 The accelerations change by A dphi + B du; `slopes` and `loop_slopes` give A and B with the loops held, and the derivatives of G u by
 positions and by rates, which are G. What nothing depends on keeps its residual: time, work, angles of joints that close loops.
 
-par.newton_rates[k]: node of rate k and its number there; in the last column the rates of the chart, then those solved for. newton_slopes (2, f +
-rows, f): derivatives of udot, and below of the rates G u. newton_tangent (2, f): dphi and du. newton_columns: the columns of D. par.tree_matrix
-is used again for the equations of what is solved for.
+par.newton_slopes (2, f + rows, f): derivatives of udot, and below of the rates G u. newton_tangent (2, f): dphi and du. newton_columns: the columns
+of D. par.tree_matrix is used again for the equations of what is solved for.
 """
 
-from __future__ import annotations
-
-from ....geometry.quaternion import load4, product, store4, with_vector
+from ....geometry.quaternion import load4, product, square, store4, with_vector
 from ....geometry.vectors import add, cross, dot, load3, scaled
 from ....kernels.elimination import eliminate, factorise, solve, substitute
 from ....kernels.marks import Record
@@ -35,8 +32,9 @@ class Rate(Record):
     """par.newton_rates[k]."""
 
     NODE = 1
-    NUMBER = 1
-    CHART = 1
+    NUMBER = 1  # in its node
+    SOLVED = 1  # 1 if it is solved for
+    CHART = 1  # not of this rate: those of the chart, then those solved for
 
 
 def linearise_loops(z, par):
@@ -61,33 +59,30 @@ def linearise_loops(z, par):
 
 def split_rates(par):
     """The rates of the chart and those solved for, into par.newton_rates."""
-    f = par.newton_tangent.shape[1]
+    rates = par.newton_rates
     rank = par.tree_chart[0]
-    d = f - rank
+    for k in range(rates.shape[0]):
+        rates[k, Rate.SOLVED] = 0
     for j in range(rank):
         rate = par.tree_rates[par.tree_chart[1 + rank + j]]
-        par.newton_rates[d + j, Rate.CHART] = par.newton_rows[rate[LoopRate.NODE]] + rate[LoopRate.NUMBER]
+        k = par.newton_rows[rate[LoopRate.NODE]] + rate[LoopRate.NUMBER]
+        rates[k, Rate.SOLVED] = 1
+        rates[rates.shape[0] - rank + j, Rate.CHART] = k
     d = 0
-    for k in range(f):
-        if not is_solved(k, par):
-            par.newton_rates[d, Rate.CHART] = k
+    for k in range(rates.shape[0]):
+        if rates[k, Rate.SOLVED] == 0:
+            rates[d, Rate.CHART] = k
             d += 1
-
-
-def is_solved(k, par):
-    """Whether rate k is solved for."""
-    f = par.newton_tangent.shape[1]
-    found = False
-    for j in range(f - par.tree_chart[0], f):
-        found = found or par.newton_rates[j, Rate.CHART] == k
-    return found
 
 
 def is_stretched(i, par):
     """Whether node i is a ball that keeps the length of its quaternion: none of its rates is solved for."""
-    first = par.newton_rows[i]
-    solved = is_solved(first, par) or is_solved(first + 1, par) or is_solved(first + 2, par)
-    return par.tree_links[i, Link.KIND] == BALL and not solved
+    if par.tree_links[i, Link.KIND] != BALL:
+        return False
+    solved = 0
+    for k in range(3):
+        solved += par.newton_rates[par.newton_rows[i] + k, Rate.SOLVED]
+    return solved == 0
 
 
 def reduce_rows(par):
@@ -186,9 +181,9 @@ def take_unknowns(x, par, y):
 
 def within_ball(at, base, x):
     """q^-1 dq."""
-    q0, q1, q2, q3 = load4(base, Base.COORDINATES)
-    g = 1.0 / (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
-    return product((g * q0, -g * q1, -g * q2, -g * q3), load4(x, at))
+    q = load4(base, Base.COORDINATES)
+    g = 1.0 / square(q)
+    return product((g * q[0], -g * q[1], -g * q[2], -g * q[3]), load4(x, at))
 
 
 def factorise_loops(c, h, par):

@@ -13,8 +13,6 @@ a right-hand side of the recursion that has been factorised already. Positions c
 ball turns about its own axes, whatever numbers tell its orientation.
 """
 
-from __future__ import annotations
-
 from ....geometry.vectors import (
     ZERO,
     add,
@@ -89,22 +87,23 @@ def respond_to_change(z, at, which, par):
 def find_slopes(z, par):
     """par.newton_slopes: udot by all positions [0] and by all rates [1]; those of node i begin at par.newton_rows[i]."""
     accelerate(z, par)
+    fill_columns(z, par, par.newton_slopes)
+
+
+def fill_columns(z, par, out):
+    """UDOT as `respond_to_change` finds it by all positions into out[0], by all rates into out[1], where there is one."""
     note_base(z, par)
     note_forces(z, par)
     gather_wrenches(par)
     for j in range(1, par.tree_links.shape[0]):
         for k in range(freedoms(par.tree_links[j])):
-            for which in range(2):
+            column = par.newton_rows[j] + k
+            for which in range(out.shape[0]):
                 change_all(j, k, 1.0 - which, 1.0 * which, par)
-                respond_to_change(z, par.newton_rows[j] + k, which, par)
-                write_column(par.newton_rows[j] + k, Node.UDOT, 1.0, par, par.newton_slopes[which])
-
-
-def write_column(column, at, sign, par, out):
-    """What stands at a place of all nodes, a number for each rate, into a column."""
-    for i in range(1, par.tree_links.shape[0]):
-        for k in range(freedoms(par.tree_links[i])):
-            out[par.newton_rows[i] + k, column] = sign * par.tree_nodes[i, at + k]
+                respond_to_change(z, column, which, par)
+                for i in range(1, par.tree_links.shape[0]):
+                    for l in range(freedoms(par.tree_links[i])):
+                        out[which, par.newton_rows[i] + l, column] = par.tree_nodes[i, Node.UDOT + l]
 
 
 def note_base(z, par):
@@ -187,17 +186,17 @@ def change_node(i, k, moved, quickened, par):
         store3(change, Change.SPEED, along_axis(k, quickened))
         return
     if link[Link.KIND] == BALL:
-        slide = change_ball(n, base, change, above, scaled(moved, column(load9(n, Node.AXES), k)))
-        add3(change, Change.SPIN, scaled(quickened, column(load9(n, Node.AXES), k)))
+        slide = change_ball(n, base, change, above, column(load9(n, Node.AXES), k), moved, quickened)
     else:
         slide = change_single(spin, base, par.tree_data[i], change, above, moved, quickened)
     change_arms(spin, load3(par.tree_base[link[Link.PARENT]], Base.TURNING), n, base, change, above, slide)
 
 
-def change_ball(n, base, change, above, turn):
-    """A ball that turns by itself; returns the shift of its point in the parent, which is none."""
+def change_ball(n, base, change, above, axis, moved, quickened):
+    """A ball that turns by itself, about an axis of its own; returns the shift of its point in the parent, which is none."""
+    turn = scaled(moved, axis)
     store3(change, Change.TURN, turn)
-    store3(change, Change.SPIN, cross(turn, load3(n, Node.SPIN)))
+    store3(change, Change.SPIN, add(cross(turn, load3(n, Node.SPIN)), scaled(quickened, axis)))
     store3(change, Change.TURNING, cross(turn, load3(base, Base.TURNING)))
     store3(change, Change.SPEED, load3(above, Change.SPEED))
     store3(change, Change.ACCELERATION, load3(above, Change.ACCELERATION))

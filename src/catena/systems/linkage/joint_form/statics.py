@@ -7,14 +7,14 @@ potential energy, and its derivatives are the stiffness: the second derivatives 
 commute; there the symmetric part is the one along the exponential map.
 """
 
-from __future__ import annotations
+from typing import Any
 
-from ....kernels.marks import optional
+from ....kernels.marks import bind, optional
 from ..director_form.clock import gravity_now
 from .kernels import accelerate, apply_forces, begin_bias, gather_drive, hand_bias, weigh_nodes
 from .loops import Row, pull_along, write_row
 from .motion import Node, clear, copy, freedoms, place_nodes
-from .slopes import change_all, gather_wrenches, note_base, note_forces, write_column
+from .slopes import fill_columns, respond_to_change
 
 
 @optional
@@ -57,18 +57,16 @@ def rest(z, par):
         clear(par.tree_nodes[i], Node.UDOT, 9)  # and XDOT
 
 
-def fill_matrices(z, par, out):
-    """Derivatives of S^T F - tau, column by column."""
-    note_base(z, par)
-    note_forces(z, par)
-    gather_wrenches(par)
-    for j in range(1, par.tree_links.shape[0]):
-        for k in range(freedoms(par.tree_links[j])):
-            for which in range(out.shape[0]):
-                change_all(j, k, 1.0 - which, 1.0 * which, par)
-                change_rows(z, par)
-                gather_push(par)
-                write_column(par.newton_rows[j] + k, Node.E, -1.0, par, out[which])
+def change_push(z, at, which, par):
+    """`respond_to_change` with what S^T F - tau changes by in place of udot."""
+    change_rows(z, par)
+    gather_push(par)
+    for i in range(1, par.tree_links.shape[0]):
+        for k in range(freedoms(par.tree_links[i])):
+            par.tree_nodes[i, Node.UDOT + k] = -par.tree_nodes[i, Node.E + k]
+
+
+fill_matrices: Any = bind(fill_columns, {respond_to_change: change_push})
 
 
 def gather_push(par):
@@ -84,7 +82,5 @@ def hold_kept_rows(z, par):
     for i in range(par.tree_chart[0]):
         r = par.tree_chart[1 + i]
         row = par.tree_gradients[r]
-        strength = row[Row.MULTIPLIER]
         write_row(z, r, par, row)
-        row[Row.MULTIPLIER] = strength
-        pull_along(r, row, strength, par)
+        pull_along(r, row, row[Row.MULTIPLIER], par)
