@@ -121,11 +121,8 @@ class Limit(OnAngle):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.low < self.high:
-            raise InputError(
-                f"low = {self.low:g} is not below high = {self.high:g}",
-                where="Limit",
-                do="give two angles or displacements, the lower one first",
-            )
+            wrong = f"low = {self.low:g} is not below high = {self.high:g}"
+            raise InputError(wrong, where="Limit", do="give two angles or displacements, the lower one first")
 
     @property
     def quantities(self) -> frozenset[AngleQuantity]:  # type: ignore[override]

@@ -61,7 +61,7 @@ class Signals:
 
     def arrays(self) -> dict[str, Numbers]:
         """What kernels find in par."""
-        constant = [float(f) if isinstance(f, float) else 0.0 for f in self.functions]
+        constant = [f if isinstance(f, float) else 0.0 for f in self.functions]
         made: dict[str, Numbers] = {"signal_constant": np.array(constant)} if constant else {}
         return made | (spline_arrays(self.tables) if self.tables else {})
 

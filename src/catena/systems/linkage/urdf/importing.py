@@ -109,7 +109,6 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
         raise InputError("no link of this robot can move", where=document.path, do="give it a joint that is not fixed")
     bodies = [_body(group) for group in groups]
     centers = [center for _, center in bodies]
-    damped = [(number, joint.damping) for number, (joint, *_) in enumerate(movers) if joint.damping > 0.0]
     every = document.joints.values()
     return Robot(
         document.name,
@@ -117,7 +116,7 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
         tuple(group.link.name for group in groups),
         tuple(_joint_of(mover, centers) for mover in movers),
         tuple(joint.name for joint, *_ in movers),
-        tuple(Torsion(number, damping=damping) for number, damping in damped),
+        tuple(Torsion(k, damping=joint.damping) for k, (joint, *_) in enumerate(movers) if joint.damping > 0.0),
         np.array([group.pose[0] + group.pose[1] @ center for group, center in zip(groups, centers, strict=True)]),
         rotations.from_matrix(np.array([group.pose[1] for group in groups])),
         {joint.name: joint.limit for joint in every if joint.limit is not None},
