@@ -3,7 +3,7 @@
 A table has 6 rows (positions) or 12 (both levels): the derivatives by the body, the wrench, what corrections beyond the joint add to it.
 """
 
-from ....geometry.vectors import add_down, clear, cross, load_down
+from ....geometry.vectors import add_down, clear, copy, cross, load_down
 from ....kernels.elimination import eliminate, invert, substitute
 from ....kernels.marks import within
 from ..layout import Sweep, behind_change
@@ -114,10 +114,8 @@ def free_body(own, table, rows, kept, t, fresh):
     width = rows + 2
     for r in range(rows):
         if fresh:
-            for l in range(rows):
-                kept[rows * r + l] = table[width * r + l]
-        for l in range(rows):
-            t[(rows + 1) * r + l] = kept[rows * r + l]
+            copy(table[width * r :], kept[rows * r :], rows)
+        copy(kept[rows * r :], t[(rows + 1) * r :], rows)
         t[(rows + 1) * r + rows] = -table[width * r + rows] - table[width * r + rows + 1]
     if eliminate(t, rows, rows, rows + 1) != 0:
         return 1

@@ -41,10 +41,11 @@ def ground_forces(i, h, par, t, width):
         f = par.force_sort[f, ForceSort.NEXT]
 
 
-def rows_of(k, par):
-    """Where the multipliers of joint k begin among all, and how many there are."""
-    first = par.link[k, Link.FIRST_ROW] * (1 + both_levels())
-    return first, par.link[k, Link.END_ROW] * (1 + both_levels()) - first
+def multipliers_of(k, par):
+    """Where the multipliers of joint k begin among all unknowns, and how many there are."""
+    levels = 1 + both_levels()
+    first = par.link[k, Link.FIRST_ROW]
+    return levels * (6 * par.mass.shape[0] + first), levels * (par.link[k, Link.END_ROW] - first)
 
 
 def tree_correction(h, time, x, par):
@@ -63,8 +64,8 @@ def tree_correction(h, time, x, par):
         if k < 0:
             status = eliminate(par.own[i], size, size, size + 1)
         else:
-            first, rows = rows_of(k, par)
-            status = fold(i, k, h, x[size * n + first : size * n + first + rows], par)
+            first, rows = multipliers_of(k, par)
+            status = fold(i, k, h, x[first : first + rows], par)
         if status != 0:
             return 1
     for place in range(n):
@@ -112,7 +113,7 @@ def unfold(i, par):
     if k < 0:
         substitute(par.own[i], size, size + 1, solution)
     else:
-        first, rows = rows_of(k, par)
+        first, rows = multipliers_of(k, par)
         inner = size + rows
         width = inner + size + 1
         parent = par.link[k, Link.PARENT]
@@ -124,18 +125,15 @@ def unfold(i, par):
                     total -= t[r * width + inner + c] * par.delta[size * parent + c]
                 t[r * width + width - 1] = total
         substitute(t, inner, width, solution)
-        for r in range(rows):
-            par.delta[size * par.mass.shape[0] + first + r] = solution[size + r]
-    for c in range(size):
-        par.delta[size * i + c] = solution[c]
+        copy(solution[size:], par.delta[first:], rows)
+    copy(solution, par.delta[size * i :], size)
 
 
 def dense_correction(h, time, x, par):
     """The same for loops: one matrix; rows that others imply (not kept) are left out with their multipliers."""
     n = par.mass.shape[0]
     size = 6 + 6 * both_levels()
-    multipliers = size * n
-    total = multipliers + par.row.shape[0] * (1 + both_levels())
+    total = size * n + par.row.shape[0] * (1 + both_levels())
     width = total + 1
     big = par.dense
     clear(big, total * width)
@@ -143,19 +141,18 @@ def dense_correction(h, time, x, par):
         body_block(i, h, par, big, width, size * i)
         load_part(i, h, time, par, big, width, size * i)
     for f in range(par.force_sort.shape[0]):
-        i = par.force_sort[f, ForceSort.BODY_I]
-        j = par.force_sort[f, ForceSort.BODY_J]
+        i, j = par.force_sort[f, ForceSort.BODY_I], par.force_sort[f, ForceSort.BODY_J]
         force_part(f, h, par, big, width, size * i if i >= 0 else -1, size * j if j >= 0 else -1)
     for k in range(par.link.shape[0]):
-        first, rows = rows_of(k, par)
-        lam = x[multipliers + first : multipliers + first + rows]
-        joint_part(k, h, lam, par, par.block, size + rows + size + 1)
-        weigh_rows(par.block, size, size + rows, size + rows + size + 1, par)
-        child = size * par.link[k, Link.CHILD]
-        parent = size * par.link[k, Link.PARENT]
-        scatter(par.block, size + rows, size, multipliers + first, child, parent, big, width)
+        first, rows = multipliers_of(k, par)
+        inner = size + rows
+        joint_part(k, h, x[first : first + rows], par, par.block, inner + size + 1)
+        weigh_rows(par.block, size, inner, inner + size + 1, par)
+        scatter(
+            par.block, inner, size, first, size * par.link[k, Link.CHILD], size * par.link[k, Link.PARENT], big, width
+        )
     for k in range(par.link.shape[0]):
-        leave_out(k, multipliers, x, par, big, width)
+        leave_out(k, x, par, big, width)
     if eliminate(big, total, total, width) != 0:
         return 1
     substitute(big, total, width, par.delta)
@@ -170,14 +167,13 @@ def weigh_rows(t, first, end, width, par):
             t[l] *= weight
 
 
-def leave_out(k, multipliers, x, par, big, width):
+def leave_out(k, x, par, big, width):
     """The rows of joint k that are not kept: their multipliers become zero."""
-    first = par.link[k, Link.FIRST_ROW]
-    m = par.link[k, Link.END_ROW] - first
+    first, rows = multipliers_of(k, par)
+    m = rows // (1 + both_levels())
     for r in range(m):
-        if par.row_sort[first + r, RowSort.KEPT] == 0:
-            for level in range(1 + both_levels()):
-                place = multipliers + first * (1 + both_levels()) + level * m + r
+        if par.row_sort[par.link[k, Link.FIRST_ROW] + r, RowSort.KEPT] == 0:
+            for place in range(first + r, first + rows, m):
                 for c in range(width - 1):
                     big[place * width + c] = 0.0
                     big[c * width + place] = 0.0
