@@ -66,9 +66,9 @@ def test_the_work_of_controlled_motors_is_in_the_balance(monkeypatch: pytest.Mon
     data = uncompiled.simulate(system, start, ct.EnergyMomentum("position"), dt=0.05, steps=8, control=control).data
     assert float(np.abs(data.load_work).max()) > 0.05
     assert float(np.abs(data.energy - data.energy[0]).max()) < 1e-12
-    from catena.systems.linkage.director_form import motors
+    from catena.systems.linkage.director_form import steps
 
-    monkeypatch.setattr(motors, "work_in_middle", uncounted_work)
+    monkeypatch.setattr(steps, "motor_work", uncounted_work)
     data = uncompiled.simulate(system, start, ct.EnergyMomentum("position"), dt=0.05, steps=8, control=control).data
     assert float(np.abs(data.energy - data.energy[0]).max()) > 1e-4
 

@@ -113,7 +113,7 @@ def test_the_published_equations_balance_a_shaken_tree() -> None:
 
 def test_work_that_is_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     system, start = tree()
-    monkeypatch.setattr(clock, "clock_between_nodes", clock.clock_part)
+    monkeypatch.setattr(clock, "add_work_of_time", clock.clock_part)
     assert imbalance(system, start, ct.EnergyMomentum("position"), dt=0.1, steps=5) > 1e-2
 
 

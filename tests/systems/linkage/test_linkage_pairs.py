@@ -9,11 +9,10 @@ import catena as ct
 import uncompiled
 from catena.engine.build import build
 from catena.errors import InputError
-from catena.kernels import views
 from catena.kernels.views import View
-from catena.systems.base import system_from
-from catena.systems.linkage.director_form import recursion
-from catena.systems.linkage.director_form.steps import both_levels
+from catena.systems.base import State, system_from
+from catena.systems.linkage.director_form import recursion, steps
+from catena.systems.linkage.director_form.rows import both_levels
 from catena.systems.linkage.layout import Scratch, Sweep
 from catena.systems.linkage.linkage import Linkage
 from catena.systems.particles import kernels
@@ -88,14 +87,14 @@ def test_a_conserving_step_keeps_energy_and_momenta(of):
     assert changes[0] > 1e-6 or of is Linkage
 
 
-def end_by_joints(z, e, h, par, x):
+def end_by_joints(z, h, par, x):
     """The end of a step from the increments of the joints, the last correction among them."""
     recursion.outwards(par, x)
     par.scratch[Scratch.ENDED] = 1.0
     for i in range(par.mass.shape[0]):
         for l in range(6 + 6 * both_levels()):
             par.sweep[i, Sweep.CHANGE + l] = 0.0
-    return recursion.accept(z, e, h, par, x)
+    return recursion.place_end(z, h, par, x)
 
 
 class LastDigitsOfJoints(Linkage):
@@ -104,7 +103,7 @@ class LastDigitsOfJoints(Linkage):
     def view(self, name: str) -> View | None:
         view = super().view(name)
         assert view is not None
-        view.fills[views.accept_increment] = end_by_joints  # type: ignore[index]
+        view.fills[steps.place_end] = end_by_joints  # type: ignore[index]
         return view
 
 

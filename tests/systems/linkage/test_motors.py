@@ -15,6 +15,7 @@ from catena.analysis.linkage_reactions import accelerations
 from catena.engine.build import build
 from catena.errors import CapabilityError, InputError, StepFailure
 from catena.geometry import rotations
+from catena.kernels.marks import choice
 from catena.systems.base import system_from
 from catena.systems.linkage.director_form import motors
 
@@ -103,9 +104,14 @@ def test_energy_less_the_work_of_motors_is_exact(level: str) -> None:
     assert float(np.abs(data.energy - data.energy[0]).max()) < 1e-13
 
 
+@choice
+def at_both_ends():
+    return 1
+
+
 def test_wrong_work_of_a_motor_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     system, start = pendulum(*ALL)
-    monkeypatch.setattr(motors, "work_in_middle", motors.work_of_kicks)  # the torque at the wrong places
+    monkeypatch.setattr(motors, "kicks", at_both_ends)  # the torque at the wrong places
     data = uncompiled.simulate(system, start, ct.EnergyMomentum("position"), dt=0.1, steps=4).data
     assert float(np.abs(data.energy - data.energy[0]).max()) > 1e-3
 

@@ -129,7 +129,7 @@ def test_driven_particles_go_on_with_the_same_bits(method):
 
 
 def half(h, par):
-    """A wrong `kick_factor`: half a kick at both ends of each half of a step in a bath, and in the bath itself."""
+    """A wrong `impulse`: half a kick at both ends of each half of a step in a bath, and in the bath itself."""
     return 0.5 * h * h
 
 
@@ -137,7 +137,7 @@ def half(h, par):
 def test_particles_kick_in_a_cold_bath_as_in_rattle(broken, monkeypatch):
     """At kT = 0 with a friction of 1e-12 two steps of 0.01 differ by dt^3 (measured 9e-9); the twin is off by 9e-3."""
     if broken:
-        monkeypatch.setattr(particles, "kick_factor", half)
+        monkeypatch.setattr(particles, "impulse", half)
     linkage, start = bent(pairs=TABLE, forces=TERMS)
     methods = (ct.Langevin(0.0, 1e-12), ct.Rattle())
     ends = [uncompiled.simulate(linkage, start, method, dt=0.01, steps=2).final.position for method in methods]

@@ -121,10 +121,10 @@ class Node(Record):
 
     POSITION = 3
     DIRECTORS = 9  # row by row
+    MOVE = 3  # displacement in the step; a difference of positions would cost its digits. From here on in the order of `Unknown`
+    TURN = 3  # Cayley vector of the step
     VELOCITY = 3
     SPIN = 3  # angular velocity in the body
-    TURN = 3  # Cayley vector of the step
-    MOVE = 3  # displacement in the step; a difference of positions would cost its digits
     PUSH = 3  # momentum before the joints take their part of it, times the step
     SPUN = 3  # the same of the angular momentum, in the body
 
@@ -145,8 +145,8 @@ class Pair(Record):
     CHILD_AXES = 9
     GAP = 3  # D = r_J - r_I
     SPEED = 3  # E = V_J - V_I
-    PARENT_SPIN = 3  # W_I
     CHILD_SPIN = 3
+    PARENT_SPIN = 3  # W_I
     PRODUCTS = 9  # s_kl
     ALONG = 3  # g_k
 
@@ -182,12 +182,10 @@ class Values(Record):
 
 
 class Arms(Record):
-    """Of a force between two points: arms of its bodies at the end of the step, and their means."""
+    """Of a force between two points: arms of its bodies, as means of both ends of the step or at one of them."""
 
     FIRST = 3
-    FIRST_MEAN = 3
     SECOND = 3
-    SECOND_MEAN = 3
 
 
 EQUATIONS = 2 * 14  # numbers in the equations of a hinge: for both levels two rows of a table

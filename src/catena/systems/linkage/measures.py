@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...geometry.quaternion import load4
-from ...geometry.vectors import add, add3, clear, cross, diagonal_times, dot, largest, load3, scaled, subtract, times
+from ...geometry.quaternion import load4, square
+from ...geometry.vectors import add, add3, clear, cross, diagonal_times, dot, largest, load3, scaled, subtract
 from ...kernels.marks import optional
 from ..base import Array, Invariant
 from ..chain.motion import publish_momenta, publish_orientation
@@ -16,8 +16,8 @@ from ..sampled import depends_on_time
 from .director_form.clock import gravity_now, time_place, torsion_energy
 from .director_form.drives import set_drives
 from .director_form.forces import between_points, point_energy
-from .director_form.rows import values_at
-from .director_form.steps import axes, set_node
+from .director_form.rows import to_space, values_at
+from .director_form.steps import set_node
 from .joint_forces import Damper, Load, OnAngle, OnParticles, Prescribed
 from .joints import GROUND, Spherical
 from .layout import Joint, Link, Node, Scratch, Space, Values
@@ -160,8 +160,7 @@ def measure_body(z, i, par, out, scale):
     scale[ENERGY] = max(scale[ENERGY], max(kinetic, abs(weight)))
     scale[POSITION] = max(scale[POSITION], largest(load3(own, Node.POSITION)))
     scale[VELOCITY] = max(scale[VELOCITY], largest(load3(own, Node.VELOCITY)))
-    q = z[3 * n + 4 * i : 3 * n + 4 * i + 4]
-    unit = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1.0
+    unit = square(load4(z, 3 * n + 4 * i)) - 1.0
     if abs(unit) > abs(out[UNIT]):
         out[UNIT] = unit
 
@@ -210,5 +209,5 @@ def total_momentum(own, i, par, out, scale):
 def angular_momenta(own, m, j, space):
     """m r x v about a point of the vertical line, and that of the rotation."""
     r = subtract(load3(own, Node.POSITION), load3(space, Space.FOOT))
-    spin = times(axes(own), diagonal_times(j, load3(own, Node.SPIN)))
+    spin = to_space(own, diagonal_times(j, load3(own, Node.SPIN)))
     return cross(r, scaled(m, load3(own, Node.VELOCITY))), spin

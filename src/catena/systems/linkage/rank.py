@@ -94,8 +94,7 @@ def take(r, par):
 
 def write_gradient(k, par):
     """The gradients of the rows of joint k at the start of the step, with masses as weights, and their lengths; none is kept yet."""
-    i = par.link[k, Link.PARENT]
-    j = par.link[k, Link.CHILD]
+    i, j = par.link[k, Link.PARENT], par.link[k, Link.CHILD]
     first = par.link[k, Link.FIRST_ROW]
     m = par.link[k, Link.END_ROW] - first
     joint = par.joint[k]

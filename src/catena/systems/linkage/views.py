@@ -16,7 +16,7 @@ import numpy as np
 
 from ...geometry import rotations
 from ...kernels import views
-from ...kernels.marks import Bound, Filling, Kernel, Slot, Written, bind, keep_given
+from ...kernels.marks import Filling, Kernel, Slot, Written, bind, keep_given
 from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..chain.motion import publish_split
@@ -25,8 +25,9 @@ from . import constraints, measures, rank, traits
 from . import layout as at
 from .director_arrays import Arrays, director_arrays, table_places
 from .director_form import bath, blocks, clock, directors, forces, motors, particles, rattle, recursion, solver, steps
+from .director_form.directors import Body, Push, Work
 from .director_form.recursion_tables import acts_on_bodies, hinge_torque, particles_push, torsion_torque
-from .director_form.rows import both_levels, has_distances, has_drives
+from .director_form.rows import both_levels, has_distances, has_drives, kicks, phase
 from .joint_forces import AngleQuantity, Load, OfDistance, OnAngle, OnParticles, Prescribed
 from .joints import Distance
 from .thin import THIN, ThinBodies, is_thin, spins_of_joints, thin_bodies
@@ -37,15 +38,15 @@ if TYPE_CHECKING:
 Scratch = Callable[[], Arrays]
 
 OF_RATES: frozenset[AngleQuantity] = frozenset({"motor_torque", "drag_torque"})
-# what a solver puts into its blocks: joints, forces between points, loads, what particles do
-CONSERVING = (blocks.joint_block, forces.force_block, forces.load_block, particles.add_pushes)
-KICKING = (rattle.joint_at_node, rattle.kick_points, rattle.kick_loads, particles.add_kicks)
+# what a solver puts into its blocks: bodies, joints, forces between points, loads
+CONSERVING = (steps.body_of_step, blocks.joint_block, forces.force_block, forces.load_block)
+KICKING = (rattle.position_body, rattle.joint_at_node, rattle.kick_points, rattle.kick_loads)
 MOMENTUM = (None, measures.vertical_momentum, measures.total_momentum)
 
 
 def director_view(linkage: Linkage, name: str) -> View | None:
     """The view of this name, or None."""
-    kernels = _common_kernels(linkage, kicks=name == "constrained")
+    kernels = _common_kernels(linkage)
     if name == "energy_momentum_directors":
         return _published_view(linkage, kernels)
     both = name == "energy_momentum"
@@ -54,7 +55,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     if name == "constrained":
         kernels |= _rattle(linkage)
     else:
-        equations = bind(_solver(linkage), _blocks(linkage, steps.body_of_step, *CONSERVING))
+        equations = bind(_solver(linkage), _blocks(linkage, *CONSERVING))
         kernels |= {both_levels: int(both), steps.correction: equations}
         if traits.is_recursive(linkage):
             kernels |= _recursion(linkage)
@@ -66,13 +67,12 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     return replace(made, inertia=linkage.inertia) if name == "constrained" else made
 
 
-def _common_kernels(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
-    """What all steps have in common, but for the equations that they solve; forces kick at both ends of a step, or act in its middle."""
+def _common_kernels(linkage: Linkage) -> dict[Slot, Filling]:
+    """What all steps have in common, but for the equations that they solve."""
     signals = linkage.signals
     loops, angles, pairs = bool(linkage.tree.loops), traits.has_angle(linkage), _pairs(linkage)
     works = angles or measures.does_work(linkage)
     pushing = any(OF_RATES & force.quantities for force in linkage.forces if isinstance(force, OnAngle))
-    in_time = clock.clock_at_nodes if kicks else clock.clock_between_nodes
     return keep_given(
         {
             views.publish: publish_split,
@@ -93,9 +93,8 @@ def _common_kernels(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
             clock.set_time: signals.set_time if len(signals) else None,
             clock.gravity_now: clock.moving_gravity if signals.gravity_moves else None,
             clock.gravity_slope: clock.moving_gravity_slope if signals.gravity_moves else None,
-            clock.clock_part: in_time if signals.change_potentials else None,
+            clock.clock_part: clock.add_work_of_time if signals.change_potentials else None,
             motors.has_motors: int(pushing),
-            motors.motor_work: motors.work_of_kicks if kicks else motors.work_in_middle,
             clock.torsion_energy: _on_angles(linkage, "torsion_energy"),
             clock.torsion_rate: _on_angles(linkage, "torsion_rate"),
             blocks.torsion_slope: _on_angles(linkage, "torsion_slope"),
@@ -103,7 +102,7 @@ def _common_kernels(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
             motors.motor_torque: _on_angles(linkage, "motor_torque"),
             motors.drag_torque: _on_angles(linkage, "drag_torque"),
             **{slot: pairs.kernel(slot.__name__) for slot in (views.pair_energy, views.pair_force, views.pair_slope)},
-            **(_particles(linkage, kicks=kicks) if linkage.particle_forces else {}),
+            **(_particles(linkage) if linkage.particle_forces else {}),
         }
     )
 
@@ -114,31 +113,34 @@ def _solver(linkage: Linkage) -> Kernel:
 
 def _rattle(linkage: Linkage) -> dict[Slot, Filling]:
     """A step with kicks at both ends: its equations of the positions, and then those of the velocities."""
-
-    def correction(phase: int, body: Kernel) -> Bound:
-        return bind(_solver(linkage), _blocks(linkage, body, *KICKING) | {rattle.phase: phase})
-
+    kicking = _blocks(linkage, *KICKING)
+    at_ends: dict[Slot, Filling] = {
+        steps.begin_particles: particles.find_kick, steps.act_on_particles: particles.find_kick,
+        rattle.end_particles: particles.end_kick,
+    }  # fmt: skip
     return {
         both_levels: 0,
-        steps.mean_load: rattle.mean_of_kicks,
-        views.begin_increment: rattle.begin_kicked,
-        views.accept_increment: rattle.accept,
+        kicks: 1,
+        steps.find_velocities: rattle.find_velocities,
         views.share_forces: rattle.share_forces,
         views.bath_of_links: bath.stir,
-        views.bath_of_rates_of_links: bind(bath.stir, {rattle.velocity_correction: correction(1, bath.heavier_body)}),
+        views.bath_of_rates_of_links: bind(bath.stir, {rattle.inertia_of: bath.heavier}),
         views.tally_of_links: bath.tally,
-        steps.correction: correction(0, rattle.position_body),
-        rattle.velocity_correction: correction(1, rattle.velocity_body),
+        steps.correction: bind(_solver(linkage), kicking),
+        rattle.velocity_correction: bind(
+            _solver(linkage), kicking | {solver.body_block: rattle.velocity_body, phase: 1}
+        ),
+        **(at_ends if linkage.particle_forces else {}),
     }
 
 
 def _blocks(
-    linkage: Linkage, body: Kernel, joint: Kernel, force: Kernel, load: Kernel, push: Kernel | None
+    linkage: Linkage, body: Kernel, joint: Kernel, force: Kernel, load: Kernel, *, pushes: bool = True
 ) -> dict[Slot, Filling]:
-    """What a solver puts into its blocks; without `push` particles are none of its concern."""
+    """What a solver puts into its blocks; without `pushes` particles are none of its concern."""
     loads: Filling | None = load if any(isinstance(acting, Load) for acting in linkage.forces) else None
-    if linkage.particle_forces and push is not None:
-        loads = bind(push, keep_given({particles.other_loads: loads}))
+    if linkage.particle_forces and pushes:
+        loads = bind(particles.add_pushes, keep_given({particles.other_loads: loads}))
     return keep_given(
         {
             solver.body_block: body,
@@ -149,15 +151,13 @@ def _blocks(
     )
 
 
-def _particles(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling | None]:
+def _particles(linkage: Linkage) -> dict[Slot, Filling | None]:
     """What particles do in a step, and their energy."""
-    work = particles.work_of_kicks if kicks else particles.work_between
     return {
         **linkage.acting.fills(len(_pairs(linkage).values)),
-        steps.begin_particles: particles.find_kick if kicks else particles.place_start,
-        steps.act_on_particles: particles.find_kick if kicks else particles.act_between,
-        steps.work_of_particles: work if linkage.acting.terms.in_time else None,
-        rattle.end_particles: particles.end_kick,
+        steps.begin_particles: particles.place_start,
+        steps.act_on_particles: particles.act_between,
+        steps.work_of_particles: particles.work_of_time if linkage.acting.terms.in_time else None,
         measures.measure_particles: particles.measure_all,
     }
 
@@ -168,11 +168,12 @@ def _recursion(linkage: Linkage) -> dict[Slot, Filling]:
     acting = any(not isinstance(force, OnAngle | OnParticles) for force in linkage.forces)
     return keep_given(
         {
-            **_blocks(linkage, steps.body_of_step, *CONSERVING[:-1], None),
+            **_blocks(linkage, *CONSERVING, pushes=False),
             views.begin_increment: recursion.begin,
             views.guess_increment: recursion.guess,
             views.correct_increment: recursion.correct,
-            views.accept_increment: recursion.accept,
+            steps.place_end: recursion.place_end,
+            steps.move_body: recursion.move_body,
             recursion.angles_part: steps.set_joints if angles else None,
             hinge_torque: torsion_torque if angles else None,
             acts_on_bodies: int(acting),
@@ -213,13 +214,12 @@ def _published_view(linkage: Linkage, kernels: dict[Slot, Filling]) -> View | No
         views.begin_increment: directors.begin, views.guess_increment: directors.guess,
         views.correct_increment: directors.correct, views.accept_increment: directors.accept,
     }  # fmt: skip
-    n, unknowns = linkage.count, 24 * linkage.count + traits.row_count(linkage)
+    n, unknowns = linkage.count, Body.WIDTH * linkage.count + traits.row_count(linkage)
 
     def own() -> Arrays:
         return {
-            "directors": np.zeros((3, n, 24)), "push": np.zeros((n + 1, 12)), "director_work": np.zeros(36),
-            "director_residual": np.zeros((2, unknowns)), "dense": np.zeros(unknowns * (unknowns + 1)),
-            "delta": np.zeros(unknowns),
+            "directors": np.zeros((3, n, Body.WIDTH)), "push": np.zeros((n + 1, Push.WIDTH)), "director_work": np.zeros(Work.WIDTH),
+            "director_residual": np.zeros((2, unknowns)), "delta": np.zeros(unknowns), "dense": np.zeros(unknowns * (unknowns + 1)),
         }  # fmt: skip
 
     return _view(linkage, "energy_momentum_directors", kernels, set(), unknowns, own)

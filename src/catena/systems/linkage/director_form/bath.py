@@ -13,14 +13,15 @@ M^1/2 v' is (1 + S)^-1 ((1 - S) kT (1 - S) + 4 kT S) (1 + S)^-1 = kT: the law is
 do not mix them, (1 - X)/(1 + X) = exp(-G dt), and elsewhere to the second order of the step.
 """
 
-from ....geometry.vectors import add, clear, copy, cross, diagonal_times, dot, load3, scaled, store3, subtract, times
+from ....geometry.vectors import add, add3, clear, copy, cross, diagonal_times, dot, load3, scaled, store3, subtract
 from ....kernels import summation
 from ....kernels.views import OK, SINGULAR
 from ...baths import draw_six
 from ..layout import Link, Node, Tree
 from .clock import time_place
-from .rattle import inertia_of_velocity, share_forces, velocity_correction
-from .steps import axes, set_node
+from .rattle import share_forces, velocity_correction
+from .rows import to_space
+from .steps import set_node
 
 GROUND = -1
 
@@ -40,9 +41,9 @@ def stir(z, e, par, member, step):
     return OK
 
 
-def heavier_body(i, h, par, t, width, first):
-    """Add the inertia of body i, with its friction, to the equations of the velocities: masses and moments stand in par.heavier (bodies, 6)."""
-    inertia_of_velocity(par.node[1, i], par.heavier[i, 0], load3(par.heavier[i], 3), h, par, t, width, first)
+def heavier(i, par):
+    """`inertia_of` body i with its friction, from par.heavier (bodies, 6)."""
+    return par.heavier[i, 0], load3(par.heavier[i], 3)
 
 
 def disturb_links(z, par, member, step):
@@ -52,8 +53,8 @@ def disturb_links(z, par, member, step):
     share_forces(par, 0.0, 0.0)
     for i in range(n):
         b = par.node[1, i]
-        copy(par.node[0, i], b, Node.VELOCITY)
-        clear(b[Node.VELOCITY :], Node.PUSH - Node.VELOCITY)
+        copy(par.node[0, i], b, Node.MOVE)
+        clear(b[Node.MOVE :], Node.PUSH - Node.MOVE)
         xi = draw_six(par, member, step, i)
         for l in range(3):
             p = z[7 * n + 3 * i + l]
@@ -74,9 +75,9 @@ def tally(z, par, total, sums):
         v = load3(par.delta, 6 * i)
         w = load3(par.delta, 6 * i + 3)
         store3(b, Node.VELOCITY, v)
-        store3(b, Node.SPIN, times(axes(b), w))
+        store3(b, Node.SPIN, to_space(b, w))
         store3(b, Node.PUSH, scaled(par.mass[i], v))
-        store3(b, Node.SPUN, times(axes(b), diagonal_times(load3(par.moments[i], 0), w)))
+        store3(b, Node.SPUN, to_space(b, diagonal_times(load3(par.moments[i], 0), w)))
     all_of_them = 0.0
     freedoms = 0.0
     counted = 0.0
@@ -108,6 +109,6 @@ def energy_of_joint(i, par):
         turning = load3(a, Node.SPIN)
         v = subtract(v, add(load3(a, Node.VELOCITY), cross(turning, arm)))
         w = subtract(w, turning)
-        store3(a, Node.PUSH, add(load3(a, Node.PUSH), push))
-        store3(a, Node.SPUN, add(load3(a, Node.SPUN), add(spun, cross(arm, push))))
+        add3(a, Node.PUSH, push)
+        add3(a, Node.SPUN, add(spun, cross(arm, push)))
     return dot(v, push) + dot(w, spun)

@@ -12,12 +12,15 @@ unit step in one part is its exact derivative.
 
 from ....geometry.vectors import add, add_down, clear, copy, load3, negative, scaled, store_down, subtract
 from ....kernels import elementary as math
-from ....kernels.marks import optional, slot
+from ....kernels.marks import Table, optional, slot
 from ..layout import Joint, Link, Pair, Scratch, Values, Wrench
 from .clock import torsion_energy
 from .motors import has_motors, mean_push
 from .rows import angle_parts, angle_torque, both_levels, pairs_of, products, turn_by, values_near, wrench_of
 
+COLUMNS = Table(
+    (3, 3, 0, 6, 9, 9)
+)  # of its body, to which the parts of a pair belong: turns of J and I, D, E, W_J, W_I
 SMALL_TURN = 1e-5  # below it a difference quotient of a torsion is its derivative in the middle
 
 
@@ -47,29 +50,18 @@ def turn_right_by_axis(q, axis):
 
 
 def move_pair(c, change, parent):
-    """Change one number of a pair by one: a turn of J or I, D, E, W_J or W_I; the column of the block it belongs to."""
+    """Change one number of a pair by one, in the order of COLUMNS; the column of the block it belongs to."""
     part = change // 3
     axis = change % 3
     if part == 0:
-        turn_right_by_axis(c[Pair.CHILD_AXES : Pair.GAP], axis)
+        turn_right_by_axis(c[Pair.CHILD_AXES :], axis)
+    elif part == 1:
+        turn_right_by_axis(c[Pair.PARENT_AXES :], axis)
+    else:
+        c[Pair.GAP + change - 6] += 1.0
+    if part < 3:
         products(c)
-        return 3 + axis
-    if part == 1:
-        turn_right_by_axis(c[Pair.PARENT_AXES : Pair.CHILD_AXES], axis)
-        products(c)
-        return parent + 3 + axis
-    if part == 2:
-        c[Pair.GAP + axis] += 1.0
-        products(c)
-        return axis
-    if part == 3:
-        c[Pair.SPEED + axis] += 1.0
-        return 6 + axis
-    if part == 4:
-        c[Pair.CHILD_SPIN + axis] += 1.0
-        return 9 + axis
-    c[Pair.PARENT_SPIN + axis] += 1.0
-    return parent + 9 + axis
+    return COLUMNS[part] + axis + (parent if part == 1 or part == 5 else 0)
 
 
 def deposit(sign, parent, column, t, width, scratch):

@@ -13,6 +13,7 @@ from ....geometry.vectors import dot, load3
 from ....kernels import summation
 from ....kernels.marks import optional, slot
 from ..layout import Joint, Link, Node, Scratch, Signal, Space
+from .rows import kicks
 
 
 @slot
@@ -58,25 +59,21 @@ def clock_part(z, e, h, time, par):
     """Add to z what was done because potentials change with t, where one does."""
 
 
-def clock_between_nodes(z, e, h, time, par):
-    """For steps that take the time in their middle; the angles at the end of the step stand in z."""
+def add_work_of_time(z, e, h, time, par):
+    """`clock_part` where potentials change; the angles at the end of the step stand in z."""
     set_time(time, par)
-    gained = -energy_in_time(z, 0, par)
-    set_time(time + 0.5 * h, par)
-    gained += energy_in_time(z, 0, par)
-    lost = energy_in_time(z, 1, par)
-    set_time(time + h, par)
-    gained += energy_in_time(z, 1, par) - lost
+    if kicks():
+        rate = growth(z, 0, par)
+        set_time(time + h, par)
+        gained = 0.5 * h * (rate + growth(z, 1, par))
+    else:
+        gained = -energy_in_time(z, 0, par)
+        set_time(time + 0.5 * h, par)
+        gained += energy_in_time(z, 0, par)
+        lost = energy_in_time(z, 1, par)
+        set_time(time + h, par)
+        gained += energy_in_time(z, 1, par) - lost
     summation.add(z, e, work_place(par), gained)
-
-
-def clock_at_nodes(z, e, h, time, par):
-    """For steps with half kicks at both ends."""
-    set_time(time, par)
-    rate = growth(z, 0, par)
-    set_time(time + h, par)
-    rate += growth(z, 1, par)
-    summation.add(z, e, work_place(par), 0.5 * h * rate)
 
 
 def time_place(par):

@@ -17,6 +17,7 @@ from ....geometry.vectors import (
     add3,
     add_down,
     clear,
+    copy,
     cross,
     diagonal_times,
     dot,
@@ -92,8 +93,7 @@ def guess(par, x):
     """The motion without forces."""
     clear(x, x.shape[0])
     for i in range(par.mass.shape[0]):
-        a = par.node[0, i]
-        b = par.node[1, i]
+        a, b = par.node[0, i], par.node[1, i]
         own = x[Body.WIDTH * i : Body.WIDTH * (i + 1)]
         set_turned(a, load3(a, Node.SPIN), b)
         store3(own, Body.POSITION, load3(a, Node.VELOCITY))
@@ -190,8 +190,7 @@ def body_residual(i, h, change, par, out):
     sum_of_ends = scaled(2.0, add(hat_of(par.directors[0, i]), hat_of(par.directors[1, i])))
     # 4 J^-1 times the mean of Ghat(q) p; that of Ghat(p) q is its opposite
     m = (sum_of_ends[0] / par.moments[i, 0], sum_of_ends[1] / par.moments[i, 1], sum_of_ends[2] / par.moments[i, 2])
-    for l in range(Body.WIDTH):
-        out[l] = change[l]
+    copy(change, out, Body.WIDTH)
     for l in range(3):
         out[Body.POSITION + l] -= h * middle[Body.MOMENTUM + l] / par.mass[i]
         weight = h * par.mass[i] * g[l]
@@ -220,8 +219,7 @@ def add_crossed(q, p, m, h, inside, par):
 
 def push_directors(k, lam, par, phi):
     """Add Phi_q(qbar)^T L of joint k to par.push (on r, q1, q2, q3 of each body), and write its rows at the end."""
-    i = par.link[k, Link.PARENT]
-    j = par.link[k, Link.CHILD]
+    i, j = par.link[k, Link.PARENT], par.link[k, Link.CHILD]
     scratch = par.scratch
     a, b, _ = pairs_of(k, par.node[0], par)
     middle = scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH]

@@ -16,7 +16,7 @@ from ....kernels import elementary as math
 from ....kernels import summation
 from ..layout import Joint, Link, Node, Pair, Row, RowSort, Scratch, Signal, Values, Wrench
 from .clock import set_time, work_place
-from .rows import both_levels, has_drives, pair_at, pairs_of, scratch_pairs, wrench_of
+from .rows import both_levels, has_drives, pair_at, pairs_of, scratch_pairs, to_space, wrench_of
 
 
 def set_drives(first, last, end, now, h, par):
@@ -45,10 +45,8 @@ def write_prescribed(time, at, rate_at, h, par):
             x = load3(joint, Joint.TRIAD)
             rate = ZERO
             if par.row_sort[first, RowSort.IMAGE] >= 0:  # an angle
-                c = math.cos(signal[Signal.VALUE])
-                s = math.sin(signal[Signal.VALUE])
-                second = load3(joint, Joint.TRIAD + 3)
-                third = load3(joint, Joint.TRIAD + 6)
+                c, s = math.cos(signal[Signal.VALUE]), math.sin(signal[Signal.VALUE])
+                second, third = load3(joint, Joint.TRIAD + 3), load3(joint, Joint.TRIAD + 6)
                 x = subtract(scaled(c, third), scaled(s, second))
                 rate = scaled(-h * signal[Signal.SLOPE], add(scaled(c, second), scaled(s, third)))
             else:
@@ -80,13 +78,11 @@ def work_between(z, e, unit_of_work, lam, par):
 
 def change_of(k, unit, par):
     """Change of what multipliers of joint k hold by the motion of its bodies between the nodes."""
-    i = par.link[k, Link.PARENT]
-    j = par.link[k, Link.CHILD]
+    i, j = par.link[k, Link.PARENT], par.link[k, Link.CHILD]
     a, b, _ = pairs_of(k, par.node[0], par)
     out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
     wrench_of(k, a, b, unit, par)
-    moved = subtract(load3(par.node[1, j], Node.MOVE), load3(par.node[1, i], Node.MOVE))
-    total = dot(load3(out, Wrench.ON_GAP), moved)
+    total = dot(load3(out, Wrench.ON_GAP), gain(Node.MOVE, par.node[1, i], par.node[1, j]))
     total += dot(load3(out, Wrench.PARENT_TORQUE), turn(i, par)) + dot(load3(out, Wrench.CHILD_TORQUE), turn(j, par))
     if both_levels():
         total += dot(load3(out, Wrench.ON_SPEED), gain(Pair.SPEED, a, b))
@@ -97,11 +93,11 @@ def change_of(k, unit, par):
 
 def turn(i, par):
     """Cayley vector of the turn of body i in space; of the ground, the last body, there is none."""
-    return times(load9(par.node[0, i], Node.DIRECTORS), load3(par.node[1, i], Node.TURN))
+    return to_space(par.node[0, i], load3(par.node[1, i], Node.TURN))
 
 
 def gain(at, a, b):
-    """What a vector of a pair has gained from node a to node b."""
+    """What the vector at this place of two rows, a and b, differs by."""
     return subtract(load3(b, at), load3(a, at))
 
 

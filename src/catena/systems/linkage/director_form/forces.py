@@ -7,25 +7,11 @@ and momentum are exact. A damper acts through its length in the same way and tak
 
 import math
 
-from ....geometry.vectors import (
-    add,
-    add_down,
-    along_axis,
-    cross,
-    dot,
-    load3,
-    load9,
-    mean,
-    negative,
-    scaled,
-    store3,
-    subtract,
-    times,
-)
-from ....kernels.marks import slot, within
+from ....geometry.vectors import add, add_down, along_axis, cross, dot, load3, mean, negative, scaled, store3, subtract
+from ....kernels.marks import slot
 from ....kernels.views import pair_energy, pair_force, pair_slope
 from ..layout import Arms, Force, ForceSort, Load, Node, Scratch, Tree
-from .rows import both_levels
+from .rows import both_levels, kicks, mean_to_space, phase, to_space
 
 SPRING, DAMPER, SITE_PAIR = 0, 1, 2
 SMALL_CHANGE = 1e-6  # of s, below which a difference quotient is the derivative in the middle
@@ -36,22 +22,21 @@ def load_values(t, which, par, out):
     """Force (3) and torque (3) of load number `which` at time t, in space."""
 
 
+def impulse(h, par):
+    """What multiplies a force in a step of length h: h^2, or the part of it that kicks at that end (half of it in RATTLE)."""
+    return par.scratch[Scratch.KICKS + phase()] * h * h if kicks() else h * h
+
+
 def between_points(f, node, par, d):
     """The vector d between the two points of force f at a node, and its square."""
     first = node[par.force_sort[f, ForceSort.BODY_I]]
     second = node[par.force_sort[f, ForceSort.BODY_J]]
-    a = arm_of(first, par.force[f], Force.FIRST_POINT)
-    b = arm_of(second, par.force[f], Force.SECOND_POINT)
+    a = to_space(first, load3(par.force[f], Force.FIRST_POINT))
+    b = to_space(second, load3(par.force[f], Force.SECOND_POINT))
     apart = subtract(load3(second, Node.POSITION), load3(first, Node.POSITION))
     gap = subtract(add(apart, b), a)
     store3(d, 0, gap)
     return dot(gap, gap)
-
-
-@within
-def arm_of(own, data, at):
-    """In space, the arm of a node to a point of its body that stands in a row from `at` on."""
-    return times(load9(own, Node.DIRECTORS), load3(data, at))
 
 
 def point_energy(f, s, par):
@@ -114,9 +99,6 @@ def mean_tension(f, s0, s1, h, par):
 
 def force_block(f, h, par, t, width, first, second):
     """Add force f to a block t: the unknowns of its two bodies begin at `first` and `second` (-1: not there)."""
-    i = par.force_sort[f, ForceSort.BODY_I]
-    j = par.force_sort[f, ForceSort.BODY_J]
-    data = par.force[f]
     start_gap = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
     end_gap = par.scratch[Scratch.END_GAP : Scratch.ARMS]
     s0 = between_points(f, par.node[0], par, start_gap)
@@ -126,12 +108,9 @@ def force_block(f, h, par, t, width, first, second):
     low = 6 * both_levels()
     arms = par.scratch[Scratch.ARMS : Scratch.ARMS + Arms.WIDTH]
     for side in range(2):
-        number = i if side == 0 else j
-        point = Force.FIRST_POINT if side == 0 else Force.SECOND_POINT
-        at = Arms.FIRST if side == 0 else Arms.SECOND
-        end = arm_of(par.node[1, number], data, point)
-        store3(arms, at, end)
-        store3(arms, at + Arms.FIRST_MEAN, mean(end, arm_of(par.node[0, number], data, point)))
+        number = par.force_sort[f, ForceSort.BODY_I + side]
+        point = load3(par.force[f], Force.FIRST_POINT + 3 * side)
+        store3(arms, Arms.FIRST + 3 * side, mean_to_space(par.node[0, number], par.node[1, number], point))
     pull(t, width, width - 1, scaled(-tension, middle), arms, low, first, second)
     # columns: displacement of i and j, then turns of i and j about their own axes
     for side in range(2):
@@ -139,8 +118,8 @@ def force_block(f, h, par, t, width, first, second):
         if start < 0:
             continue
         sign = -1.0 if side == 0 else 1.0
-        own = par.node[1, i if side == 0 else j]
-        point = load3(data, Force.FIRST_POINT if side == 0 else Force.SECOND_POINT)
+        own = par.node[1, par.force_sort[f, ForceSort.BODY_I + side]]
+        point = load3(par.force[f], Force.FIRST_POINT + 3 * side)
         for part in range(2):
             for axis in range(3):
                 e = along_axis(axis, sign) if part == 0 else scaled(sign, swung(own, point, axis))
@@ -164,10 +143,10 @@ def swung(own, x, axis):
 def pull(t, width, column, f, arms, low, first, second):
     """Add the force f to the equations of body j and its opposite to those of body i, with their mean arms."""
     if second >= 0:
-        torque = cross(load3(arms, Arms.SECOND_MEAN), f)
+        torque = cross(load3(arms, Arms.SECOND), f)
         add_wrench(t, (second + low) * width + column, width, f, torque)
     if first >= 0:
-        torque = cross(load3(arms, Arms.FIRST_MEAN), f)
+        torque = cross(load3(arms, Arms.FIRST), f)
         add_wrench(t, (first + low) * width + column, width, negative(f), negative(torque))
 
 
@@ -185,7 +164,7 @@ def load_block(i, h, time, par, t, width, first):
     while f >= 0:
         load_values(time + 0.5 * h, f, par, value)
         x = load3(par.load[f], Load.POINT)
-        arm = mean(arm_of(par.node[0, i], par.load[f], Load.POINT), arm_of(par.node[1, i], par.load[f], Load.POINT))
+        arm = mean_to_space(par.node[0, i], par.node[1, i], x)
         force = scaled(h * h, load3(value, Load.FORCE))
         torque = add(cross(arm, force), scaled(h * h, load3(value, Load.TORQUE)))
         add_wrench(t, low * width + width - 1, width, force, torque)

@@ -8,6 +8,7 @@ from ....kernels import summation
 from ....kernels.marks import choice, slot
 from ..layout import Joint, Link, Signal
 from .clock import set_time, work_place
+from .rows import kicks
 
 KP, KD, EFFORT = 0, 1, 2  # constants of a motor
 LOW, HIGH, STIFFNESS, DAMPING = 0, 1, 2, 3  # constants of a limit
@@ -27,11 +28,6 @@ def motor_torque(theta, rate, which, par):
 @slot
 def drag_torque(theta, rate, which, par):
     """The same of what takes energy out."""
-
-
-@slot
-def motor_work(z, e, h, time, k, d, par):
-    """Add to z what motors and drags of joint k did while its angle grew by d."""
 
 
 def given_torque(theta, rate, at, signal, par):
@@ -102,22 +98,18 @@ def mean_push(which, theta, d, h, par):
     return h * h * torque, 0.5 * h * h * by_theta + h * by_rate
 
 
-def work_in_middle(z, e, h, time, k, d, par):
-    """`motor_work` of steps that take the torques in their middle, whose time it is."""
-    theta = par.joint[k, Joint.THETA] + 0.5 * d
-    which = par.link[k, Link.TORSION]
-    push, _, _ = motor_torque(theta, d / h, which, par)
-    drag, _, _ = drag_torque(theta, d / h, which, par)
-    summation.add(z, e, work_place(par), push * d)
-    summation.add(z, e, work_place(par) - 1, drag * d)
-
-
-def work_of_kicks(z, e, h, time, k, d, par):
-    """`motor_work` of steps with half kicks at both ends; nothing depends on the rate."""
+def motor_work(z, e, h, time, k, d, par):
+    """Add to z what motors and drags of joint k did while its angle grew by d; it is the time of the middle of the step."""
     theta = par.joint[k, Joint.THETA]
     which = par.link[k, Link.TORSION]
-    set_time(time, par)
-    first, _, _ = motor_torque(theta, 0.0, which, par)
-    set_time(time + h, par)
-    last, _, _ = motor_torque(theta + d, 0.0, which, par)
-    summation.add(z, e, work_place(par), 0.5 * (first + last) * d)
+    if kicks():  # nothing depends on the rate
+        set_time(time, par)
+        first, _, _ = motor_torque(theta, 0.0, which, par)
+        set_time(time + h, par)
+        last, _, _ = motor_torque(theta + d, 0.0, which, par)
+        summation.add(z, e, work_place(par), 0.5 * (first + last) * d)
+    else:
+        push, _, _ = motor_torque(theta + 0.5 * d, d / h, which, par)
+        drag, _, _ = drag_torque(theta + 0.5 * d, d / h, which, par)
+        summation.add(z, e, work_place(par), push * d)
+        summation.add(z, e, work_place(par) - 1, drag * d)

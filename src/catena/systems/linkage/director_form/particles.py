@@ -19,13 +19,12 @@ from ...particles.kernels import (
 )
 from ...particles.layout import Center, Frame, Particle
 from ...particles.terms import sum_of_terms
-from ..layout import Node, Unknown
+from ..layout import Node
 from ..measures import add_energy
 from .clock import time_place
-from .forces import add_wrench
-from .rattle import kick_factor
-from .rows import both_levels
-from .steps import axes, turn_body
+from .forces import add_wrench, impulse
+from .rows import axes, both_levels, kicks
+from .steps import turn_body
 
 
 def place_at(phase, par):
@@ -49,17 +48,14 @@ def act_between(z, h, par):
     find_wrenches_between(par)
 
 
-def work_between(h, time, par):
-    """What the potentials change by at both ends, where the particles stay, from and to the middle of the step."""
+def work_of_time(h, time, par):
+    """What the potentials change by at both ends, where the particles stay, from and to the middle of the step; of RATTLE half a kick at each."""
+    if kicks():
+        return 0.5 * h * (par.particle_frame[Frame.RATE_BEFORE] + par.particle_frame[Frame.RATE])
     place_at(1, par)
     middle = time + 0.5 * h
     begun = sum_of_terms(0.0, middle, par) - sum_of_terms(0.0, time, par)
     return begun + sum_of_terms(1.0, time + h, par) - sum_of_terms(1.0, middle, par)
-
-
-def work_of_kicks(h, time, par):
-    """Of RATTLE: half a kick at each end."""
-    return 0.5 * h * (par.particle_frame[Frame.RATE_BEFORE] + par.particle_frame[Frame.RATE])
 
 
 @optional
@@ -69,13 +65,7 @@ def other_loads(i, h, time, par, t, width, first):
 
 def add_pushes(i, h, time, par, t, width, first):
     """Add what particles do to body i, and the loads on it, to a block whose unknowns of i begin at `first`."""
-    push_body(i, h * h, par, t, (first + 6 * both_levels()) * width + width - 1, width)
-    other_loads(i, h, time, par, t, width, first)
-
-
-def add_kicks(i, h, time, par, t, width, first):
-    """The same for a kick of RATTLE, or of a bath."""
-    push_body(i, kick_factor(h, par), par, t, first * width + width - 1, width)
+    push_body(i, impulse(h, par), par, t, (first + 6 * both_levels()) * width + width - 1, width)
     other_loads(i, h, time, par, t, width, first)
 
 
@@ -104,7 +94,7 @@ def find_kick(z, h, par):
         find_at(known, par)
 
 
-def end_kick(z, e, h, par, x):
+def end_kick(z, e, h, par):
     """Forces at the end of a step of RATTLE, where the state will be to the last bit, so that they serve the next step, too."""
     n = par.mass.shape[0]
     state = par.particle_state[0]
@@ -115,9 +105,8 @@ def end_kick(z, e, h, par, x):
     state[7 * n] = z[time]
     error[7 * n] = e[time]
     for i in range(n):
-        own = x[6 * i : 6 * i + 6]
-        summation.add3(state, error, 3 * i, load3(own, Unknown.MOVE))
-        turn_body(state, error, n, i, load3(own, Unknown.TURN))
+        summation.add3(state, error, 3 * i, load3(par.node[1, i], Node.MOVE))
+        turn_body(state, error, n, i, load3(par.node[1, i], Node.TURN))
     summation.add(state, error, 7 * n, h)
     find_at(state, par)
 

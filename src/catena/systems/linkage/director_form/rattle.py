@@ -22,20 +22,18 @@ from ....geometry.vectors import (
     scaled,
     store3,
     subtract,
-    times,
     unit,
 )
-from ....kernels import summation
-from ....kernels.marks import choice, optional, slot
+from ....kernels.marks import optional, slot
 from ....kernels.views import OK, SINGULAR
 from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Pair, Scratch, Tree, Values
 from .blocks import add_couple, deposit, deposit_values, keep, keep_nothing, move_pair, torsion_slope, unit_wrench
 from .clock import gravity_now, time_place
 from .drives import set_drives, work_of_kicks
-from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
+from .forces import add_wrench, between_points, impulse, load_values, point_tension, pull
 from .motors import has_motors, motor_torque
-from .rows import angle_parts, angle_torque, has_drives, pairs_of, values_near
-from .steps import add_motion, axes, begin, cayley_change, place_end, turn_of_joint, work_part
+from .rows import angle_parts, angle_torque, has_drives, pairs_of, phase, to_space, values_near
+from .steps import cayley_change, turn_of_joint
 
 
 @slot
@@ -43,37 +41,14 @@ def velocity_correction(h, time, x, par):
     """The new velocities into par.delta; a status."""
 
 
-@choice
-def phase():
-    """0 in the equations of the positions, where multipliers and forces act at the start; 1 in those of the velocities, where at the end."""
-    return 0
-
-
-def begin_kicked(z, h, par, x):
-    """Prepare a step from z; its first half kick is that of its start."""
-    begin(z, h, par, x)
-    time = z[time_place(par)]
-    set_drives(time, time, time + h, time, h, par)
-
-
-def mean_of_kicks(f, h, time, par, value):
-    """`mean_load` of two half kicks."""
-    other = par.scratch[Scratch.SOLUTION : Scratch.SOLUTION + 6]
-    load_values(time, f, par, other)
-    load_values(time + h, f, par, value)
-    for l in range(6):
-        value[l] = 0.5 * (value[l] + other[l])
-
-
 @optional
-def end_particles(z, e, h, par, x):
+def end_particles(z, e, h, par):
     """Find what particles do to the bodies at the end of the step."""
 
 
 def position_body(i, h, par, t, width, first):
     """Add the inertia of body i to the equations of the positions."""
-    a = par.node[0, i]
-    b = par.node[1, i]
+    a, b = par.node[0, i], par.node[1, i]
     m = par.mass[i]
     j = load3(par.moments[i], 0)
     c = load3(b, Node.TURN)
@@ -93,13 +68,16 @@ def position_body(i, h, par, t, width, first):
         subtract_turned(a, negative(d), turn + first + 3 + axis, t, width)
 
 
+@optional
+def inertia_of(i, par):
+    """Mass and moments of body i in the equations of the velocities."""
+    return par.mass[i], load3(par.moments[i], 0)
+
+
 def velocity_body(i, h, par, t, width, first):
     """Add the inertia of body i to the equations of the velocities."""
-    inertia_of_velocity(par.node[1, i], par.mass[i], load3(par.moments[i], 0), h, par, t, width, first)
-
-
-def inertia_of_velocity(b, m, j, h, par, t, width, first):
-    """Of a body with the mass m and the moments j, at its node b."""
+    b = par.node[1, i]
+    m, j = inertia_of(i, par)
     add_body(m, h, load3(b, Node.PUSH), par, t, width, first)
     turn = (first + 3) * width
     subtract_turned(b, negative(load3(b, Node.SPUN)), turn + width - 1, t, width)
@@ -119,13 +97,8 @@ def add_body(m, h, momentum, par, t, width, first):
     """Add the mass m to the diagonal, and a momentum and the kick of the weight to the last column."""
     for l in range(3):
         t[(first + l) * width + first + l] += m
-    kick = scaled(kick_factor(h, par) * m, gravity_now(par))
+    kick = scaled(impulse(h, par) * m, gravity_now(par))
     add_down(t, first * width + width - 1, width, add(momentum, kick))
-
-
-def kick_factor(h, par):
-    """What multiplies a force in a step of length h: h^2/2 in RATTLE."""
-    return par.scratch[Scratch.KICKS + phase()] * h * h
 
 
 def share_forces(par, first, last):
@@ -141,7 +114,7 @@ def halves(c, j):
 
 def subtract_turned(node, k, at, t, width):
     """Subtract Q k from a column, from `at` on."""
-    add_down(t, at, width, negative(times(axes(node), k)))
+    add_down(t, at, width, negative(to_space(node, k)))
 
 
 def joint_at_node(k, h, lam, par, t, width):
@@ -188,10 +161,10 @@ def rattle_angle(k, h, a, b, c, par, t, width):
     torque = 0.0
     if par.link[k, Link.TORSION] >= 0:
         theta = joint[Joint.THETA] + phase() * d
-        torque = kick_factor(h, par) * torsion_slope(theta, par.link[k, Link.TORSION], par)
+        torque = impulse(h, par) * torsion_slope(theta, par.link[k, Link.TORSION], par)
         if has_motors():
             push, _, _ = motor_torque(theta, 0.0, par.link[k, Link.TORSION], par)
-            torque -= kick_factor(h, par) * push
+            torque -= impulse(h, par) * push
     add_couple(t, width - 1, parent, width, scaled(torque, n))
     if pitch != 0.0:
         add_couple(t, 5 + m, parent, width, scaled(pitch, n))
@@ -212,11 +185,10 @@ def kick_points(f, h, par, t, width, first, second):
     d = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
     arms = par.scratch[Scratch.ARMS : Scratch.ARMS + Arms.WIDTH]
     s = between_points(f, node, par, d)
-    a = kick_factor(h, par) * point_tension(f, s, par)
-    i = par.force_sort[f, ForceSort.BODY_I]
-    j = par.force_sort[f, ForceSort.BODY_J]
-    store3(arms, Arms.FIRST_MEAN, arm_of(node[i], par.force[f], Force.FIRST_POINT))
-    store3(arms, Arms.SECOND_MEAN, arm_of(node[j], par.force[f], Force.SECOND_POINT))
+    a = impulse(h, par) * point_tension(f, s, par)
+    for side in range(2):
+        own = node[par.force_sort[f, ForceSort.BODY_I + side]]
+        store3(arms, Arms.FIRST + 3 * side, to_space(own, load3(par.force[f], Force.FIRST_POINT + 3 * side)))
     pull(t, width, width - 1, scaled(-a, load3(d, 0)), arms, 0, first, second)
 
 
@@ -225,35 +197,30 @@ def kick_loads(i, h, time, par, t, width, first):
     moment = time if phase() == 0 else time + h
     f = par.tree[i, Tree.LOAD]
     value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
-    k = kick_factor(h, par)
+    k = impulse(h, par)
     while f >= 0:
         load_values(moment, f, par, value)
         force = load3(value, Load.FORCE)
-        torque = add(cross(arm_of(par.node[phase(), i], par.load[f], Load.POINT), force), load3(value, Load.TORQUE))
+        arm = to_space(par.node[phase(), i], load3(par.load[f], Load.POINT))
+        torque = add(cross(arm, force), load3(value, Load.TORQUE))
         add_wrench(t, first * width + width - 1, width, scaled(k, force), scaled(k, torque))
         f = par.load_next[f]
 
 
-def accept(z, e, h, par, x):
-    """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
-    status = place_end(par, x)
-    if status != OK:
-        return status
+def find_velocities(z, e, h, par, x):
+    """`steps.find_velocities`: what the kick at the end and the joints leave of the momenta."""
     n = par.mass.shape[0]
     for i in range(n):
         set_momentum(par.node[1, i], par.mass[i], load3(par.moments[i], 0))
-        clear(par.node[1, i, Node.VELOCITY :], Node.TURN - Node.VELOCITY)
-    end_particles(z, e, h, par, x)
+        clear(par.node[1, i, Node.VELOCITY :], 6)
+    end_particles(z, e, h, par)
     time = time_place(par)
     ended = z[time] + h
     set_drives(ended, ended, ended, ended, h, par)
     if velocity_correction(h, z[time], x, par) != 0:
         return SINGULAR
+    for i in range(n):
+        copy(par.delta[6 * i :], par.node[1, i, Node.VELOCITY :], 6)
     if has_drives():
         work_of_kicks(z, e, h, z[time], x[6 * n :], par.delta[6 * n :], par)
-    work_part(z, e, h, z[time], par)
-    for i in range(n):
-        own = x[6 * i : 6 * i + 6]
-        add_motion(z, e, h, i, own, par.node[0, i], par.delta[6 * i : 6 * i + 6], par.mass, par.moments)
-    summation.add(z, e, time, h)
     return OK

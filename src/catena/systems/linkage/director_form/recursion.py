@@ -35,12 +35,10 @@ from .clock import set_time, time_place
 from .recursion_elimination import clear_table, free_ball, free_body, free_hinge
 from .recursion_levels import end_velocity_of_rates
 from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at, particles_push, spread
-from .rows import both_levels
+from .rows import axes, both_levels, to_body, to_space
 from .steps import (
     LARGEST_TURN,
     act_on_particles,
-    add_gained,
-    axes,
     begin_particles,
     cayley_change,
     fall,
@@ -48,8 +46,6 @@ from .steps import (
     set_body,
     set_moved,
     set_turned,
-    turn_body,
-    work_part,
 )
 
 ROUNDED = 2.0**-53  # of turns, and to the size of positions: states cannot tell them
@@ -84,7 +80,7 @@ def set_arms(node, i, parent, joint, end, own):
     q = axes(node[parent])
     store3(own, Sweep.PARENT_ARM_START + end, times(q, load3(joint, Joint.PARENT_POINT)))
     store3(own, Sweep.AXIS_START + end, times(q, load3(joint, Joint.TRIAD)))
-    store3(own, Sweep.CHILD_ARM_START + end, times(axes(node[i]), load3(joint, Joint.CHILD_POINT)))
+    store3(own, Sweep.CHILD_ARM_START + end, to_space(node[i], load3(joint, Joint.CHILD_POINT)))
 
 
 @within
@@ -101,7 +97,7 @@ def guess(par, x):
     for i in range(par.mass.shape[0]):
         freedom = par.tree[i, Tree.FREEDOM]
         a = par.node[0, i]
-        spin = times(axes(a), load3(a, Node.SPIN))
+        spin = to_space(a, load3(a, Node.SPIN))
         for level in range(levels):
             at = par.tree[i, Tree.UNKNOWN] + level * (x.shape[0] // levels)
             if freedom == 6:
@@ -111,7 +107,7 @@ def guess(par, x):
                 store3(x, at, spin)
             elif freedom == 1:
                 b = par.node[0, par.link[par.tree[i, Tree.CARRIER], Link.PARENT]]
-                relative = subtract(spin, times(axes(b), load3(b, Node.SPIN)))
+                relative = subtract(spin, to_space(b, load3(b, Node.SPIN)))
                 x[at] = dot(load3(par.sweep[i], Sweep.AXIS_START), relative)
 
 
@@ -127,8 +123,7 @@ def outwards(par, x):
         at = par.tree[i, Tree.UNKNOWN]
         freedom = par.tree[i, Tree.FREEDOM]
         k = par.tree[i, Tree.CARRIER]
-        a = par.node[0, i]
-        b = par.node[1, i]
+        a, b = par.node[0, i], par.node[1, i]
         own = par.sweep[i]
         parent = par.link[k, Link.PARENT] if k >= 0 else -1
         above = load3(par.sweep[parent], Sweep.SPACE_TURN)
@@ -141,7 +136,7 @@ def outwards(par, x):
             c = load3(x, at + 3)
             store3(b, Node.MOVE, load3(x, at))
         store3(own, Sweep.SPACE_TURN, c)
-        turn = transposed_times(axes(a), c)
+        turn = to_body(a, c)
         store3(b, Node.TURN, turn)
         motion = max(motion, largest(turn))
         set_turned(a, turn, b)
@@ -210,15 +205,14 @@ def end_body(i, par):
     last digits, times its mass and its length, are far more than rounding of the momenta.
     """
     own = par.sweep[i]
-    a = par.node[0, i]
-    b = par.node[1, i]
+    a, b = par.node[0, i], par.node[1, i]
     turn = load3(own, Sweep.CHANGE + 3)
     if both_levels():
-        w = times(axes(b), load3(b, Node.SPIN))
+        w = to_space(b, load3(b, Node.SPIN))
         add3(b, Node.VELOCITY, load3(own, Sweep.CHANGE + 6))
-        add3(b, Node.SPIN, transposed_times(axes(b), add(load3(own, Sweep.CHANGE + 9), cross(w, turn))))
+        add3(b, Node.SPIN, to_body(b, add(load3(own, Sweep.CHANGE + 9), cross(w, turn))))
     turn = cayley_change(negative(load3(own, Sweep.SPACE_TURN)), turn)
-    add3(b, Node.TURN, transposed_times(axes(a), turn))
+    add3(b, Node.TURN, to_body(a, turn))
     add3(b, Node.MOVE, load3(own, Sweep.CHANGE))
     set_turned(a, load3(b, Node.TURN), b)
     set_moved(a, b)
@@ -277,41 +271,31 @@ def inwards(h, time, x, par, fresh):
     return 0
 
 
-def accept(z, e, h, par, x):
-    """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
-    n = par.mass.shape[0]
+def place_end(z, h, par, x):
+    """`steps.place_end`, with the last correction of the bodies themselves."""
     if par.scratch[Scratch.ENDED] == 0.0 and correct(z, h, par, x) < 0.0:  # a root, but not found right before
         return SINGULAR
-    for i in range(n):
+    for i in range(par.mass.shape[0]):
         end_body(i, par)
         c = load3(par.node[1, i], Node.TURN)
         if not dot(c, c) <= LARGEST_TURN:
             return STEP_TOO_LONG
-    time = time_place(par)
-    work_part(z, e, h, z[time], par)
-    for place in range(n):
-        i = par.tree[place, Tree.ORDER]
-        b = par.node[1, i]
-        add_gained(z, e, h, i, par.node[0, i], b[Node.VELOCITY : Node.TURN], par.mass, par.moments)
-        turn_body(z, e, n, i, load3(b, Node.TURN))
-        store9(b, Node.DIRECTORS, rotation(z[3 * n + 4 * i : 3 * n + 4 * i + 4]))
-        k = par.tree[i, Tree.CARRIER]
-        if k < 0:
-            summation.add3(z, e, 3 * i, load3(b, Node.MOVE))
-        else:
-            settle(z, e, i, k, par)
-    summation.add(z, e, time, h)
     return OK
 
 
-@within
-def settle(z, e, i, k, par):
-    """Put body i where its joint k holds it, and take back a little of what rounding did to the directions of the joint."""
+def move_body(z, e, i, par):
+    """`steps.move_body`: where its joint holds it; a little of what rounding did to the directions of the joint is taken back."""
     n = par.mass.shape[0]
+    b = par.node[1, i]
+    store9(b, Node.DIRECTORS, rotation(z[3 * n + 4 * i : 3 * n + 4 * i + 4]))
+    k = par.tree[i, Tree.CARRIER]
+    if k < 0:
+        summation.add3(z, e, 3 * i, load3(b, Node.MOVE))
+        return
     parent = par.link[k, Link.PARENT]
     joint = par.joint[k]
     freedom = par.tree[i, Tree.FREEDOM]
-    own = axes(par.node[1, i])
+    own = axes(b)
     above = axes(par.node[1, parent])
     if freedom < 3:
         image = rotation(z[13 * n + 4 * k : 13 * n + 4 * k + 4])
@@ -321,9 +305,7 @@ def settle(z, e, i, k, par):
         turn = scaled(0.5 * SETTLING, transposed_times(own, turn))
         first = 3 * n + 4 * i
         turn_right(z[first : first + 4], e[first : first + 4], 0.0, turn[0], turn[1], turn[2])
-    r = ZERO
-    if parent >= 0:
-        r = load3(z, 3 * parent)
+    r = load3(z, 3 * parent) if parent >= 0 else ZERO
     arm = times(above, load3(joint, Joint.PARENT_POINT))
     store3(z, 3 * i, subtract(add(r, arm), times(own, load3(joint, Joint.CHILD_POINT))))
     store3(e, 3 * i, ZERO)

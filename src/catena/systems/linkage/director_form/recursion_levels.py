@@ -28,12 +28,11 @@ from ....geometry.vectors import (
     store_down,
     subtract,
     times,
-    transposed_times,
 )
 from ....kernels.marks import Record, within
 from ..layout import Joint, Link, Node, Scratch, Sweep, Tree, behind_change
 from .recursion_elimination import shift_torque
-from .steps import axes, mean_times
+from .rows import axes, mean_to_space, to_body
 
 WIDE = 14  # numbers in a row of a table
 DISPLACEMENT, TWIST, FORCE, TORQUE = 0, 3 * WIDE, 6 * WIDE, 9 * WIDE  # Gam, del, F, T
@@ -71,7 +70,7 @@ def end_velocity_of_rates(i, x, par):
         v = add(load3(par.node[1, parent], Node.VELOCITY), cross(above, load3(own, Sweep.PARENT_ARM)))
         store3(b, Node.VELOCITY, subtract(v, cross(w, load3(own, Sweep.CHILD_ARM))))
     store3(own, SPACE_SPIN, w)
-    store3(b, Node.SPIN, transposed_times(axes(b), w))
+    store3(b, Node.SPIN, to_body(b, w))
 
 
 @within
@@ -107,9 +106,8 @@ def mean_spin(a, b):
 @within
 def parent_arm_rate(parent, joint, par):
     """A = Qb (Wbar x a) of the parent."""
-    a = par.node[0, parent]
-    b = par.node[1, parent]
-    return mean_times(a, b, cross(mean_spin(a, b), load3(joint, Joint.PARENT_POINT)))
+    a, b = par.node[0, parent], par.node[1, parent]
+    return mean_to_space(a, b, cross(mean_spin(a, b), load3(joint, Joint.PARENT_POINT)))
 
 
 @within
@@ -130,11 +128,10 @@ def take_twist(i, k, par, table, fresh):
 def hinge_twist(i, k, u, par):
     """What the equations of hinge k take of del: along the axis in the child, and along Qb^T (nbar x O_p) with the mean axis u = nbar."""
     parent = par.link[k, Link.PARENT]
-    a = par.node[0, parent]
-    b = par.node[1, parent]
-    w = cross(u, mean_times(a, b, mean_spin(a, b)))
-    g = mean(transposed_times(axes(par.node[0, i]), w), transposed_times(axes(par.node[1, i]), w))
-    return transposed_times(axes(par.node[1, i]), load3(par.sweep[i], Sweep.AXIS)), g
+    a, b = par.node[0, parent], par.node[1, parent]
+    w = cross(u, mean_to_space(a, b, mean_spin(a, b)))
+    g = mean(to_body(par.node[0, i], w), to_body(par.node[1, i], w))
+    return to_body(par.node[1, i], load3(par.sweep[i], Sweep.AXIS)), g
 
 
 @within

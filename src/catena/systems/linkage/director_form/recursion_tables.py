@@ -26,7 +26,6 @@ from ....geometry.vectors import (
     store3,
     subtract,
     sum_from,
-    times,
 )
 from ....kernels import elementary as math
 from ....kernels.marks import choice, optional, within
@@ -35,9 +34,9 @@ from .blocks import note_residual, torsion_mean
 from .particles import push_body
 from .recursion_elimination import shift_torque
 from .recursion_levels import hand_twist, hinge_twist, take_twist
-from .rows import both_levels
+from .rows import both_levels, to_space
 from .solver import ground_forces, load_part
-from .steps import axes, cayley_change, residual_of_body, tangent_of_body
+from .steps import cayley_change, residual_of_body, tangent_of_body
 
 SMALL_ANGLE = 1e-4  # below it a series is exact
 
@@ -100,9 +99,9 @@ def add_space_row(b, t, first, table, to):
         spin = load3(t, first + 9)
         turn = add(turn, cross(spin, load3(b, Node.SPIN)))
         add3(table, to + 6, load3(t, first + 6))
-        add3(table, to + 9, times(axes(b), spin))
+        add3(table, to + 9, to_space(b, spin))
     add3(table, to, load3(t, first))
-    add3(table, to + 3, times(axes(b), turn))
+    add3(table, to + 3, to_space(b, turn))
 
 
 @within

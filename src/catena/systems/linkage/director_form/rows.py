@@ -30,6 +30,7 @@ from ....geometry.vectors import (
     dot,
     load3,
     load9,
+    mean,
     negative,
     scaled,
     store3,
@@ -63,12 +64,46 @@ def has_distances():
     return 0
 
 
+@choice
+def kicks():
+    """1 if forces kick at both ends of a step (RATTLE), 0 if they act in its middle."""
+    return 0
+
+
+@choice
+def phase():
+    """Of RATTLE: 0 in the equations of the positions, whose multipliers and forces act at the start; 1 in those of the velocities, at the end."""
+    return 0
+
+
+def axes(own):
+    """The directors of a node, nine numbers row by row."""
+    return load9(own, Node.DIRECTORS)
+
+
+@within
+def to_space(own, v):
+    """Q v: a vector of the body of a node, in space."""
+    return times(axes(own), v)
+
+
+@within
+def to_body(own, v):
+    """Q^T v, the other way."""
+    return transposed_times(axes(own), v)
+
+
+def mean_to_space(a, b, v):
+    """The mean of the directors at two nodes of a body, times a vector of the body."""
+    return mean(to_space(a, v), to_space(b, v))
+
+
 def pair_at(k, node, par, a):
     """The pair of bodies of joint k at a node, into a; the ground, -1, is the last row of `node`."""
     parent = node[par.link[k, Link.PARENT]]
     child = node[par.link[k, Link.CHILD]]
-    store9(a, Pair.PARENT_AXES, load9(parent, Node.DIRECTORS))
-    store9(a, Pair.CHILD_AXES, load9(child, Node.DIRECTORS))
+    store9(a, Pair.PARENT_AXES, axes(parent))
+    store9(a, Pair.CHILD_AXES, axes(child))
     store3(a, Pair.GAP, subtract(load3(child, Node.POSITION), load3(parent, Node.POSITION)))
     store3(a, Pair.SPEED, subtract(load3(child, Node.VELOCITY), load3(parent, Node.VELOCITY)))
     store3(a, Pair.PARENT_SPIN, load3(parent, Node.SPIN))

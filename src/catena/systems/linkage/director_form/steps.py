@@ -7,7 +7,8 @@ levels, h times the new velocity and angular velocity; then the multipliers of e
     both levels:     M (dr - Vbar), J (c - Wbar) by the second multiplier,  M (V1 - V0) = h^2 M g + ...,
                      Qb [J (W1 - W0) + c x J Wbar] = torques,   Phi(q1) = 0,  f(q1, V1, W1) = 0
 
-with Qb the mean of the directors [nielsen2013, gonzalez1999].
+with Qb the mean of the directors [nielsen2013, gonzalez1999]. A step of RATTLE begins and ends in the same way; what it does otherwise
+stands in `rattle`, or behind `kicks`.
 """
 
 import math
@@ -19,19 +20,18 @@ from ....geometry.vectors import (
     add3,
     add_down,
     clear,
+    copy,
     cross,
     diagonal_times,
     dot,
     largest,
     load3,
-    load9,
     mean,
     negative,
     scaled,
     store3,
     store9,
     subtract,
-    times,
     transposed_times,
     unit,
 )
@@ -43,7 +43,7 @@ from .clock import clock_part, gravity_now, time_place, work_place
 from .drives import set_drives, work_between
 from .forces import DAMPER, between_points, load_values
 from .motors import has_motors, motor_work
-from .rows import angle_parts, both_levels, has_drives, pairs_of, turn_by
+from .rows import angle_parts, both_levels, has_drives, kicks, mean_to_space, pairs_of, to_space, turn_by
 
 ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
 LARGEST_TURN = 4.0  # of |c|^2: a quarter turn in one step; beyond it the root may be another one
@@ -76,6 +76,12 @@ def work_of_particles(h, time, par):
 
 
 @optional
+def find_velocities(z, e, h, par, x):
+    """Find the velocities at the end of the step where its equations do not tell them; a status."""
+    return OK
+
+
+@optional
 def rank_part(par):
     """Choose the rows of loops that are independent; without loops all are."""
 
@@ -91,7 +97,10 @@ def begin(z, h, par, x):
     set_node(z, h, par)
     begin_particles(z, h, par)
     time = z[time_place(par)]
-    set_drives(time, time + h, time + h, time + 0.5 * h, h, par)
+    if kicks():  # the first half kick is that of the start
+        set_drives(time, time, time + h, time, h, par)
+    else:
+        set_drives(time, time + h, time + h, time + 0.5 * h, h, par)
     rank_part(par)
 
 
@@ -116,11 +125,6 @@ def set_body(z, h, i, par):
         own[Node.SPIN + l] = h * z[10 * n + 3 * i + l] / par.moments[i, l]
 
 
-def axes(own):
-    """The directors of a node, nine numbers row by row."""
-    return load9(own, Node.DIRECTORS)
-
-
 def set_joints(z, par):
     """Angles of the joints at the start of a step, and the images of their directions in their children."""
     n = par.mass.shape[0]
@@ -143,10 +147,8 @@ def guess(par, x):
     n = par.mass.shape[0]
     size = 6 + 6 * both_levels()
     for i in range(n):
-        a = par.node[0, i]
         for at in range(size * i, size * (i + 1), 6):
-            store3(x, at, load3(a, Node.VELOCITY))
-            store3(x, at + 3, load3(a, Node.SPIN))
+            copy(par.node[0, i, Node.VELOCITY :], x[at:], 6)
     clear(x[size * n :], par.row.shape[0] * (1 + both_levels()))
 
 
@@ -154,16 +156,10 @@ def place(par, x):
     """The node at the end of the step."""
     size = 6 + 6 * both_levels()
     for i in range(par.mass.shape[0]):
-        a = par.node[0, i]
-        b = par.node[1, i]
-        own = x[size * i : size * i + size]
-        store3(b, Node.MOVE, load3(own, Unknown.MOVE))
-        store3(b, Node.TURN, load3(own, Unknown.TURN))
+        a, b = par.node[0, i], par.node[1, i]
+        copy(x[size * i :], b[Node.MOVE :], size)
         set_turned(a, load3(b, Node.TURN), b)
         set_moved(a, b)
-        if both_levels():
-            store3(b, Node.VELOCITY, load3(own, Unknown.VELOCITY))
-            store3(b, Node.SPIN, load3(own, Unknown.SPIN))
 
 
 def set_moved(a, b):
@@ -177,7 +173,7 @@ def set_moved(a, b):
 def set_turned(a, c, b):
     """Directors of b := Q cay(c) = Q + Q (skew(c) + skew(c)^2/2)/(1 + |c|^2/4) with the directors Q of a."""
     k = 1.0 / (1.0 + 0.25 * dot(c, c))
-    for at in range(Node.DIRECTORS, Node.VELOCITY, 3):
+    for at in range(Node.DIRECTORS, Node.DIRECTORS + 9, 3):
         x = load3(a, at)
         # a row x of Q times skew(c) is x x c
         y = cross(x, c)
@@ -197,8 +193,7 @@ def body_of_step(i, h, par, t, width, first):
 
 def residual_of_body(i, h, par, t, width, first):
     """Add the inertia and weight of body i to the last column."""
-    a = par.node[0, i]
-    b = par.node[1, i]
+    a, b = par.node[0, i], par.node[1, i]
     m = par.mass[i]
     j = load3(par.moments[i], 0)
     at = first * width + width - 1
@@ -242,8 +237,7 @@ def tangent_of_body(i, in_space, par, t, width, first):
 
     Turns are about axes w of the body, or with in_space = 1 of space; those change the angular velocity by W x w.
     """
-    a = par.node[0, i]
-    b = par.node[1, i]
+    a, b = par.node[0, i], par.node[1, i]
     m = par.mass[i]
     j = load3(par.moments[i], 0)
     k = mean_torque(j, a, b)
@@ -276,12 +270,7 @@ def turn_published(j, a, b, k, w):
 
 def turned_torque(a, b, k, d, w):
     """Change of Qb k for a change d of k and a turn w of the end: Qb d + Q1 (w x k)/2."""
-    return mean(times(axes(a), d), times(axes(b), add(d, cross(w, k))))
-
-
-def mean_times(a, b, x):
-    """Mean directors of two nodes of a body, times a vector of the body."""
-    return mean(times(axes(a), x), times(axes(b), x))
+    return mean(to_space(a, d), to_space(b, add(d, cross(w, k))))
 
 
 def turn_two_level(j, a, b, k, w, u):
@@ -293,7 +282,7 @@ def turn_two_level(j, a, b, k, w, u):
 
 def spin_two_level(j, a, b, u):
     """The same for a change u of W1 alone."""
-    return diagonal_times(scaled(-0.5, j), u), mean_times(a, b, spin_torque(j, b, u))
+    return diagonal_times(scaled(-0.5, j), u), mean_to_space(a, b, spin_torque(j, b, u))
 
 
 def spin_torque(j, b, u):
@@ -349,7 +338,8 @@ def size_of_correction(most, moved, twisted, scale, par):
     return most / scale if scale > 0.0 else 1.0
 
 
-def place_end(par, x):
+@optional
+def place_end(z, h, par, x):
     """`place`, if no body turns by more than a quarter turn, and all rows of loops hold there; a status."""
     for i in range(par.mass.shape[0]):
         c = load3(x, (6 + 6 * both_levels()) * i + Unknown.TURN)
@@ -361,34 +351,36 @@ def place_end(par, x):
 
 def accept(z, e, h, par, x):
     """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
-    size = 6 + 6 * both_levels()
-    status = place_end(par, x)
+    n = par.mass.shape[0]
+    status = place_end(z, h, par, x)
+    if status == OK:
+        status = find_velocities(z, e, h, par, x)
     if status != OK:
         return status
     time = time_place(par)
-    if has_drives():
-        work_between(z, e, 1.0 / (h * h), x[size * par.mass.shape[0] :], par)
+    if has_drives() and not kicks():
+        work_between(z, e, 1.0 / (h * h), x[(6 + 6 * both_levels()) * n :], par)
     work_part(z, e, h, z[time], par)
-    for i in range(par.mass.shape[0]):
-        own = x[size * i : size * i + size]
-        ended = par.node[1, i, Node.VELOCITY : Node.TURN]
-        add_motion(z, e, h, i, own, par.node[0, i], ended, par.mass, par.moments)
+    for at in range(n):
+        i = par.tree[at, Tree.ORDER]
+        turn_body(z, e, n, i, load3(par.node[1, i], Node.TURN))
+        move_body(z, e, i, par)
+        add_gained(z, e, h, i, par.node[0, i], par.node[1, i], par.mass, par.moments)
     summation.add(z, e, time, h)
     return OK
 
 
-def add_motion(z, e, h, i, own, a, ended, mass, moments):
-    """Add displacement and turn of body i to the state, and what its velocities (`ended`: both at the end, times h) have gained."""
-    summation.add3(z, e, 3 * i, load3(own, Unknown.MOVE))
-    add_gained(z, e, h, i, a, ended, mass, moments)
-    turn_body(z, e, mass.shape[0], i, load3(own, Unknown.TURN))
+@optional
+def move_body(z, e, i, par):
+    """Put body i of the state where it is at the end of the step; parents have been before."""
+    summation.add3(z, e, 3 * i, load3(par.node[1, i], Node.MOVE))
 
 
-def add_gained(z, e, h, i, a, ended, mass, moments):
-    """The same for the velocities alone."""
+def add_gained(z, e, h, i, a, b, mass, moments):
+    """Add to the momenta of body i what its velocities gain from its node a to its node b."""
     n = mass.shape[0]
-    v = subtract(load3(ended, 0), load3(a, Node.VELOCITY))
-    w = subtract(load3(ended, 3), load3(a, Node.SPIN))
+    v = subtract(load3(b, Node.VELOCITY), load3(a, Node.VELOCITY))
+    w = subtract(load3(b, Node.SPIN), load3(a, Node.SPIN))
     # times 1/h would add the rounding of 1/h in all steps alike: a drift of 1e-18 of the energy in each
     for l in range(3):
         summation.add(z, e, 7 * n + 3 * i + l, mass[i] * v[l] / h)
@@ -440,10 +432,16 @@ def turn_of_joint(k, par):
     return turn_by(u0, w0, u1, w1)
 
 
-@optional
 def mean_load(f, h, time, par, value):
-    """Force and torque of load f, as they act in a step: those of its middle."""
-    load_values(time + 0.5 * h, f, par, value)
+    """Force and torque of load f, as they act in a step: the mean of two half kicks, or those of its middle."""
+    if kicks():
+        other = par.scratch[Scratch.SOLUTION : Scratch.SOLUTION + 6]
+        load_values(time, f, par, other)
+        load_values(time + h, f, par, value)
+        for l in range(6):
+            value[l] = 0.5 * (value[l] + other[l])
+    else:
+        load_values(time + 0.5 * h, f, par, value)
 
 
 def add_work_of_load(z, e, f, h, time, a, b, par):
@@ -451,8 +449,8 @@ def add_work_of_load(z, e, f, h, time, a, b, par):
     value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
     mean_load(f, h, time, par, value)
     x = load3(par.load[f], Load.POINT)
-    moved = subtract(add(load3(b, Node.MOVE), times(axes(b), x)), times(axes(a), x))
-    turned = times(axes(a), load3(b, Node.TURN))
+    moved = subtract(add(load3(b, Node.MOVE), to_space(b, x)), to_space(a, x))
+    turned = to_space(a, load3(b, Node.TURN))
     for l in range(3):
         work = value[Load.FORCE + l] * moved[l] + value[Load.TORQUE + l] * turned[l]
         summation.add(z, e, work_place(par), work)
