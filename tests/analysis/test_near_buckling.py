@@ -8,9 +8,9 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
+from test_rod_chain import rod
 
 import catena as ct
-from analysis.test_rod_chain import rod
 from catena.analysis.statics import newton, stability
 from catena.analysis.statics.equilibrium import Equilibrium
 

@@ -10,7 +10,7 @@ import uncompiled
 from catena.engine.build import build
 from catena.errors import InputError
 from catena.kernels.views import View
-from catena.systems.base import State, system_from
+from catena.systems.base import system_from
 from catena.systems.linkage.director_form import recursion, steps
 from catena.systems.linkage.director_form.rows import both_levels
 from catena.systems.linkage.layout import Scratch, Sweep

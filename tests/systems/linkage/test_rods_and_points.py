@@ -18,8 +18,8 @@ import catena as ct
 import uncompiled
 from catena.errors import CapabilityError
 from catena.geometry import rotations
-from catena.systems.linkage.held import Weights
 from catena.systems.linkage import constraints, thin
+from catena.systems.linkage.held import Weights
 from catena.systems.linkage.joint_form.form import pack_state
 
 G = 9.0
