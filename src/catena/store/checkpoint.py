@@ -89,7 +89,8 @@ def pack(slot: Slot) -> bytes:
             "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
         }
     )
-    parts = [MAGIC, len(head).to_bytes(LENGTH_BYTES, "little"), head, *(array.data for array in arrays.values())]
+    parts: list[bytes | memoryview] = [MAGIC, len(head).to_bytes(LENGTH_BYTES, "little"), head]
+    parts += [array.data for array in arrays.values()]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
