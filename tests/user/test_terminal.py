@@ -25,9 +25,10 @@ ELLIPSIS, RULE = "\u2026", "\u2503"
 def show(result: terminal.RichCast, width: int, monkeypatch: pytest.MonkeyPatch, spared: Sequence[str]) -> str:
     """What a terminal of so many columns shows of a result, without colours."""
     stream = io.StringIO()
-    console = terminal.safe_console(file=stream, force_terminal=True, width=width)
+    made = terminal.safe_console
+    console = made(file=stream, force_terminal=True, width=width)
     with monkeypatch.context() as patch:
-        patch.setattr(terminal, "safe_console", lambda: console)
+        patch.setattr(terminal, "safe_console", lambda **elsewhere: made(**elsewhere) if elsewhere else console)
         terminal.show(result, expendable=spared)
     return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 
