@@ -1,7 +1,7 @@
-"""catena: Hamiltonian dynamics of rigid bodies and chains, with integrators that keep what mechanics keeps.
+"""catena: Hamiltonian dynamics of rigid bodies and chains, with integrators that preserve the structure of mechanics.
 
-The public names stand in `__init__.pyi`, which editors and type checkers read. They are loaded when they are first used (SPEC 1 of
-Scientific Python), so `import catena` is cheap.
+The public names are listed in `__init__.pyi`, which editors and type checkers read. They are loaded on first use (SPEC
+1 of Scientific Python), so `import catena` is cheap.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""The types of arrays, as annotations name them."""
+"""Array types for annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong for a user: each error says what is wrong, where, and what to do."""
+"""Errors that a user can meet: each one says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CatenaError(Exception):
     """
 
     def __init__(self, wrong: str, *, where: str = "", do: str = "") -> None:
-        # any of them may quote a store or a case of somebody else
+        # any of them may quote a store or a case from somebody else
         wrong, where, do = escape_controls(wrong), escape_controls(where), escape_controls(do)
         self.wrong, self.where, self.do = wrong, where, do
         super().__init__(wrong + (f"\n  at {where}" if where else "") + (f"\n  do: {do}" if do else ""))
@@ -42,7 +42,10 @@ class CapabilityError(CatenaError):
 
 
 class KernelError(CatenaError):
-    """A kernel reads or writes outside its arrays, or writes to parameters: a mistake in a system or method, found by plain Python or `CATENA_DEBUG=1`."""
+    """A kernel accesses memory outside its arrays, or writes to parameters: a bug in a system or method.
+
+    Plain Python and `CATENA_DEBUG=1` find it.
+    """
 
 
 class StoreError(CatenaError):
@@ -50,7 +53,7 @@ class StoreError(CatenaError):
 
 
 class StepFailure(CatenaError):
-    """A step could not be made. What was recorded before it is kept.
+    """A step failed. Everything recorded before it is kept.
 
     Attributes
     ----------
@@ -78,13 +81,13 @@ _warned: WeakKeyDictionary[object, set[str]] = WeakKeyDictionary()
 
 
 def warn_once(owner: object, about: str, message: str) -> None:
-    """Warn of something that is true of many states of one system, when it is met first, at the user's own line.
+    """Warn once, at the user's own line, about something that is true of many states of one system.
 
-    Python shows a warning once for each text; one that has numbers of a state in it would be shown for every state.
+    Python shows a warning once for each text; a text that contains numbers of a state would be shown for every state.
 
     Parameters
     ----------
-    owner, about : the system, and what tells one warning about it from another
+    owner, about : the system, and a key that distinguishes its warnings
     """
     if about not in _warned.setdefault(owner, set()):
         _warned[owner].add(about)
@@ -92,32 +95,32 @@ def warn_once(owner: object, about: str, message: str) -> None:
 
 
 def _users_frame() -> int:
-    """How many frames above its caller the code stands that is not part of catena."""
+    """Number of frames between the caller of this function and the first code outside catena."""
     package, frame, above = __name__.partition(".")[0], sys._getframe(1), 1
-    # by the module, not by the file: what `dataclass` writes has none
+    # by module, not by file: code that `dataclass` generates has no file
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == package:
         frame, above = frame.f_back, above + 1
     return above
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """`" (did you mean ...?)"` for the known word that is close to an unknown one, else nothing."""
+    """`" (did you mean ...?)"` for the known word closest to an unknown one; empty if none is close."""
     from difflib import get_close_matches
 
-    cutoff = 0.6 if len(word) > 3 else 0.7  # of three letters the third tells: gpu is not cpu
+    cutoff = 0.6 if len(word) > 3 else 0.7  # in a word of three letters every letter counts: gpu is not cpu
     close = get_close_matches(word, known, n=1, cutoff=cutoff)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
 def unknown_word(wrong: str, word: object, known: Iterable[str], where: str) -> InputError:
-    """The error for a word that must be one of those known: what is wrong, which of them may be meant, and all of them to choose from."""
+    """The error for an unknown word: what is wrong, which known word may be meant, and the full list."""
     words = list(known)
     do = f"choose one of {', '.join(words)}" if words else "leave it out: there are none"
     return InputError(f"{wrong}{nearest(str(word), words)}", where=where, do=do)
 
 
 def naming_the_nearest(load: Callable[[str], object], package: str, names: list[str]) -> Callable[[str], object]:
-    """`__getattr__` of a package whose names are loaded when they are used, which says what a misspelt one may mean."""
+    """`__getattr__` for a package that loads names on first use; its error suggests the nearest name."""
 
     def named(name: str) -> object:
         try:

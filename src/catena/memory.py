@@ -1,4 +1,4 @@
-"""How much memory there is, and the refusal of what would not fit: before a run starts, not after an hour of it."""
+"""Available memory; a result that would not fit is refused before the run starts, not after an hour."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from pathlib import Path
 from .errors import InputError
 
 LARGEST = 2**32
-"""Bytes that a result in memory may take, however large the machine is: beyond it pictures and audits, which copy, take longer
-than reading from a store."""
+"""Largest size of a result in memory, in bytes, however large the machine is: beyond it, pictures and audits, which
+copy, take longer than reading from a store.
+"""
 
 UNASKED = 2**19
-"""Bytes that are there in any case: reading what the system says takes longer than a short run."""
+"""Bytes that are always allowed: asking the operating system takes longer than a short run."""
 
 SHARE = 0.5
-"""Of the available memory; the rest is for what is done with the result."""
+"""Fraction of the available memory that a result may use; the rest is for processing it."""
 
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
 
 
 def available() -> float:
-    """Bytes that can be had without swapping, as far as the system tells; inf where it does not."""
+    """Bytes available without swapping, as reported by the system; inf if it reports nothing."""
     found = [_physical(), _of_linux(), _of_container()]
     return min(bytes_ for bytes_ in found if bytes_ is not None)
 
 
 def allow(needed: float = LARGEST) -> float:
-    """Bytes that a result may take in memory; one that needs few is not worth asking."""
+    """Bytes that a result may take in memory; a result that needs few is allowed without asking the system."""
     return UNASKED if needed <= UNASKED else min(LARGEST, SHARE * available())
 
 
@@ -38,8 +39,8 @@ def require(needed: float, *, what: str, where: str, do: str) -> None:
 
     Parameters
     ----------
-    needed : bytes, at the moment when it is most
-    what : what needs them, for the message
+    needed : peak memory in bytes
+    what : what needs it, for the message
     where, do : of the message
     """
     limit = allow(needed)
@@ -50,7 +51,7 @@ def require(needed: float, *, what: str, where: str, do: str) -> None:
 
 
 def require_room(needed: float, *, what: str, where: str, do: str) -> None:
-    """Refuse what the machine cannot hold, though it may be as large as that; arguments as for `require`."""
+    """Refuse what does not fit into this machine, without the limit on results; arguments as for `require`."""
     there = inf if needed <= UNASKED else available()
     if needed > there:
         raise InputError(f"{what} would take {_size(needed)} of memory; {_size(there)} are there", where=where, do=do)
@@ -61,7 +62,7 @@ def _size(count: float) -> str:
 
 
 def _physical() -> float:
-    """What the machine has; Windows has no sysconf."""
+    """Memory of the machine; Windows has no sysconf."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -77,7 +78,7 @@ def _of_linux() -> float | None:
 
 
 def _of_container() -> float | None:
-    """What the limit of a container leaves: /proc shows the whole machine there."""
+    """Memory left under the limit of a container: /proc shows the whole machine there."""
     try:
         limit, used = (int((CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
     except (OSError, ValueError):  # "max": no limit

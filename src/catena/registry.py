@@ -1,8 +1,8 @@
-"""Kinds of things by name: systems, methods, potentials, joints and forces are all registered in the same way.
+"""Registries of kinds by name: systems, methods, potentials, joints and forces are all registered in the same way.
 
-A registry is the only list of its kinds: cases and their schema, tables of the documentation, stores and tests come from it. Kinds of
-other packages join by an entry point of its group, which is loaded with the first question; one may have neither the name of a
-kind of catena nor that of another package.
+A registry is the only list of its kinds: cases and their schema, tables of the documentation, stores and tests are made
+from it. Other packages add kinds through an entry point of the registry's group, which is loaded at the first query.
+The name of such a kind must differ from those of catena and of other packages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .text.controls import escape_controls
 
 @cache
 def _all_plugins(found_by: Callable[[], Any]) -> Any:
-    """The entry points of all installed packages, looked for once: that reads a file of each of them."""
+    """The entry points of all installed packages; cached, because finding them reads a file of each package."""
     return found_by()
 
 
@@ -30,14 +30,14 @@ Decorated = TypeVar("Decorated", bound=type[Any])
 
 
 class Registry(Generic[Kind]):
-    """All kinds of one sort of things.
+    """All registered kinds of one sort.
 
     Parameters
     ----------
-    what : one of them, in messages
-    group : of the entry points by which other packages add some: "catena.methods"
-    home : package whose modules register those of catena when they are imported
-    do : what to do about a name that there is not; None: the names are listed
+    what : the sort, in the singular, for messages
+    group : of the entry points by which other packages add kinds: "catena.methods"
+    home : package whose modules register the kinds of catena when they are imported
+    do : advice for an unknown name; None: the names are listed
     """
 
     def __init__(self, what: str, *, group: str, home: str, do: str | None = None) -> None:
@@ -46,7 +46,7 @@ class Registry(Generic[Kind]):
         self._loaded = self._loading_own = False
 
     def register(self, kind: Decorated) -> Decorated:
-        """Make a class known under its name."""
+        """Register a class under its name."""
         name = kind.__name__
         if not self.is_own(kind):
             self._load_own()
@@ -61,7 +61,7 @@ class Registry(Generic[Kind]):
         return kind
 
     def find(self, name: Any) -> Kind:
-        """The kind of this name. Most are public names of catena: of these only their own module is imported."""
+        """The kind with this name. Most are public names of catena, for which only their own module is imported."""
         if isinstance(name, str) and name not in self._kinds:
             getattr(importlib.import_module(__package__), name, None)
         own = self._kinds.get(name) if isinstance(name, str) else None
@@ -77,7 +77,10 @@ class Registry(Generic[Kind]):
         return self._kinds[name]
 
     def described(self, given: Mapping[str, object]) -> tuple[Kind, dict[str, object]]:
-        """The dataclass that `describe` (or a case) names by given["kind"], and the rest as its arguments: none unknown, none missing."""
+        """The dataclass named by given["kind"] (from `describe` or a case), and its arguments.
+
+        Raises if one is unknown or missing.
+        """
         arguments = dict(given)
         kind = self.find(arguments.pop("kind", None))
         known = {field.name: field for field in fields(kind) if field.init}
@@ -90,7 +93,7 @@ class Registry(Generic[Kind]):
         return kind, arguments
 
     def __iter__(self) -> Iterator[Kind]:
-        """All kinds, those of installed packages last. The order does not depend on what was imported first."""
+        """All kinds, those of installed packages last. The order does not depend on the order of imports."""
         self._load()
         return iter(sorted(self._kinds.values(), key=self._place))
 
@@ -103,11 +106,11 @@ class Registry(Generic[Kind]):
         return [kind.__name__ for kind in self]
 
     def of_others(self) -> list[Kind]:
-        """Those that are not part of catena."""
+        """Kinds that are not part of catena."""
         return [kind for kind in self if not self.is_own(kind)]
 
     def _place(self, kind: type[Any]) -> tuple[bool, str, str]:
-        """By module, whatever room it is in; kinds of one module, and those of others, as they were registered."""
+        """Sort key: the module, whichever folder it is in, then the order of registration. Other packages come last."""
         module = kind.__module__
         return (False, module.rpartition(".")[2], module) if self.is_own(kind) else (True, "", "")
 
@@ -121,7 +124,7 @@ class Registry(Generic[Kind]):
             return
         self._load_own()
         self._loaded = (
-            True  # from here on plug-ins may ask for what is registered; before, whoever is interrupted begins again
+            True  # here, because plug-ins may query the registry; not earlier, so an interrupted load starts again
         )
         try:
             for plugin in _all_plugins(importlib.metadata.entry_points).select(group=self.group):
@@ -131,7 +134,7 @@ class Registry(Generic[Kind]):
             raise
 
     def _load_own(self) -> None:
-        """Later calls find them imported, and so does whoever is just being imported by them."""
+        """Repeated calls find the modules imported, and so does a module that is just being imported by them."""
         if self._loading_own:
             return
         self._loading_own = True
@@ -144,11 +147,11 @@ class Registry(Generic[Kind]):
             self._loading_own = False
 
     def _load_plugin(self, plugin: Any) -> None:
-        """Import a plug-in; one that fails is named and left out, so that the others can be worked with."""
+        """Import a plug-in; if that fails, name it in a warning and go on without it."""
         known = dict(self._kinds)
         try:
             plugin.load()
-        except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
+        except (Exception, SystemExit) as error:  # a foreign module may raise anything on import
             self._kinds.clear()
             self._kinds.update(known)
             reason = error.wrong if isinstance(error, CatenaError) else f"{type(error).__name__}: {error}"

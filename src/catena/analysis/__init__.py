@@ -1,1 +1,1 @@
-"""What can be learned from a run or a system beyond its motion."""
+"""Analysis of a run or a system beyond its motion."""

@@ -1,4 +1,4 @@
-"""Averages along a run, with errors that know how long it remembers: means, autocorrelations, histograms, free energies."""
+"""Averages along a run, with errors for correlated samples: means, autocorrelations, histograms, free energies."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ..running.runs import Run
 
 BINS = 50
-SEGMENTS = 20  # of a run, whose autocorrelations are compared
-AT_ONCE = 2**22  # samples times bins that are looked at together
+SEGMENTS = 20  # parts of a run, whose autocorrelations are compared
+AT_ONCE = 2**22  # samples times bins processed at a time
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Average:
     Attributes
     ----------
     mean, error : the mean, and its standard error
-    effective : number of independent samples that would have that error
+    effective : number of independent samples that would have this error
     correlation_time : half of the time between two of these; nan if this is not a mean along time
 
     Examples
@@ -57,7 +57,7 @@ class Average:
 
 
 def _as_known(mean: float, error: float) -> str:
-    """A mean with the digits that its error leaves."""
+    """A mean, rounded to the digits that its error supports."""
     if not (np.isfinite(mean) and 0.0 < error < np.inf):
         return f"{mean:.6g}"
     last = int(np.floor(np.log10(error))) - 1
@@ -102,7 +102,7 @@ def autocorrelation(
     deviation = values - values.mean()
     parts = deviation[: SEGMENTS * segment].reshape(SEGMENTS, segment)
     own = np.array([[(p[: segment - k] * p[k:]).mean() for k in range(count)] for p in parts])
-    # the ratio to the variance of the whole run, so that the errors of both cancel where they are the same
+    # relative to the variance of the whole run, so that common errors of the two cancel
     ratio = own - np.outer(own[:, 0], whole / whole[0]) if whole[0] > 0.0 else own
     scale = whole[0] if whole[0] > 0.0 else 1.0
     error = ratio.std(axis=0, ddof=1) / np.sqrt(SEGMENTS) / scale
@@ -136,7 +136,7 @@ def histogram(
 
 
 def edges_for(values: Array, bins: int, given: tuple[float, float] | None, where: str) -> Array:
-    """Edges of so many equal bins over a range, or over all values."""
+    """Edges of equal bins over a range, or over all values."""
     count = positive_integer(bins, f"{where}.bins")
     if count > MOST_BINS:
         raise InputError(f"bins = {count}", where=f"{where}.bins", do=f"use {MOST_BINS} at most")
@@ -153,13 +153,13 @@ def edges_for(values: Array, bins: int, given: tuple[float, float] | None, where
 
 
 def require_some(inside: Array) -> None:
-    """Refuse bins in which there is nothing: a free energy is 0 at its lowest."""
+    """Refuse empty bins: a free energy is 0 at its minimum."""
     if not inside.any():
         raise InputError("no sample lies in any bin", where="free_energy.range", do="give a range where some are")
 
 
 def density_of(values: Array, edges: Array) -> tuple[Array, Array]:
-    """Density in each bin, of all values, and its error: each bin is a series of ones and zeros."""
+    """Density in each bin, relative to all values, and its error: each bin is a series of ones and zeros."""
     bins = len(edges) - 1
     place = np.searchsorted(edges, values, side="right") - 1
     place[values == edges[-1]] = bins - 1
@@ -173,7 +173,7 @@ def density_of(values: Array, edges: Array) -> tuple[Array, Array]:
 
 
 def require_temperature(run: Run) -> float:
-    """The kT of its bath; refused where there is none, or more than one."""
+    """The kT of its bath; refused if there is none, or more than one."""
     kT = run.method.bath_temperature
     if not kT:
         raise InputError(
@@ -184,7 +184,7 @@ def require_temperature(run: Run) -> float:
 
 
 def free_energy(run: Run, density: xarray.Dataset) -> xarray.Dataset:
-    """Free energy along the coordinate of a histogram, -kT log(density), 0 at its lowest; inf where the run never was."""
+    """Free energy along the coordinate of a histogram, -kT log(density), 0 at its minimum; inf without samples."""
     kT = require_temperature(run)
     seen = density.density.values
     require_some(seen)

@@ -1,6 +1,7 @@
-"""How a chain is bent at a temperature: correlation of its bonds, persistence length, structure factor, each with errors.
+"""Conformation of a chain at a temperature: bond correlation, persistence length, structure factor, with errors.
 
-Errors come from leaving out a twentieth of the run at a time, so they know how long the chain remembers as long as that is short against it.
+Errors come from leaving out a twentieth of the run at a time, so they account for correlation in time as long as the
+correlation time is short compared with such a part.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ if TYPE_CHECKING:
     import xarray
 
 BLOCKS = 20
-CLEAR = 5.0  # errors above zero: correlations below that tell nothing of their logarithm
+CLEAR = 5.0  # errors above zero: smaller correlations say nothing about their logarithm
 LEAST_BONDS = 2
 
 
 def bond_correlations(position: Array) -> Array:
-    """<b_j . b_{j+m}> over all pairs of bonds m apart, for each sample: (samples, bonds) from positions (samples, n, 3)."""
+    """<b_j . b_{j+m}> over all pairs of bonds m apart, for each sample: (samples, bonds).
+
+    Positions are (samples, n, 3).
+    """
     bonds = np.diff(position, axis=1)
     count = bonds.shape[1]
     return np.stack(
@@ -36,7 +40,7 @@ def bond_correlations(position: Array) -> Array:
 
 
 def bond_correlation(position: Array) -> xarray.Dataset:
-    """Mean of the products of bonds that are so many links apart, and its error, along `separation`."""
+    """Mean product of bonds `separation` links apart, and its error, along `separation`."""
     import xarray
 
     series = bond_correlations(_link_neighbours(position))
@@ -48,7 +52,10 @@ def bond_correlation(position: Array) -> xarray.Dataset:
 
 
 def persistence_length(position: Array) -> Average:
-    """l of <b_j . b_{j+m}> = a^2 exp(-m a/l), m = 1, 2, ...: the logarithms are fitted by a line, weighted by their errors."""
+    """l of <b_j . b_{j+m}> = a^2 exp(-m a/l), m = 1, 2, ...: a line is fitted to the logarithms.
+
+    Errors give the weights.
+    """
     series = bond_correlations(_link_neighbours(position))
     found = means_of(series)
     clear = found.mean[1:] > CLEAR * found.error[1:]
@@ -71,7 +78,7 @@ def persistence_length(position: Array) -> Average:
 
 
 def structure_factor(position: Array, wave_numbers: ArrayLike) -> xarray.Dataset:
-    """S(k) = (1/n) sum_ij sin(k r_ij)/(k r_ij), the mean over all directions of k, and its error, along `wave_number`."""
+    """S(k) = (1/n) sum_ij sin(k r_ij)/(k r_ij), averaged over directions of k, and its error, along `wave_number`."""
     import xarray
 
     k = np.atleast_1d(finite_numbers(wave_numbers, (None,), where="structure_factor.wave_numbers"))
@@ -89,7 +96,7 @@ def structure_factor(position: Array, wave_numbers: ArrayLike) -> xarray.Dataset
 
 
 def left_out(series: Array, function: Callable[[Array], Array]) -> tuple[Array, Array]:
-    """A function of the means of the series (n, k), and its error by leaving out one block at a time (jackknife)."""
+    """A function of the means of the series (n, k), and its error from leaving out one block at a time (jackknife)."""
     means = block_means(series, BLOCKS).T
     whole = function(series.mean(axis=0))
     without = np.array([function((means.sum(axis=0) - one) / (BLOCKS - 1)) for one in means])

@@ -1,4 +1,4 @@
-"""Link lengths, link energies and reactions of a chain: of a state, or along a run, computed when they are asked for."""
+"""Link lengths, link energies and reactions of a chain: for a state, or along a run, computed on request."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from ..running.runs import Run
     from .averages import Average
 
-SAMPLES = 4096  # looked at together: memory stays flat
+SAMPLES = 4096  # processed at a time, to limit memory
 WORTH_COMPILING = 10**5  # pairs of particles; fewer are faster as plain Python
 
 
 class Reactions(NamedTuple):
-    """What holds the ends: force and torque (about the centre of mass) on the left and right body, (2, 3), in space."""
+    """Reactions of the ends: force and torque (about the centre of mass) on left and right body, (2, 3), in space."""
 
     force: Array
     torque: Array
 
 
 class ChainOutputs:
-    """What a run of a chain shows besides its fields, along time.
+    """Outputs of a run of a chain besides its fields, along time.
 
     Parameters
     ----------
@@ -75,13 +75,13 @@ class ChainOutputs:
         return f"ChainOutputs of {self._data.sizes['time']} samples and {self.chain.count} bodies: {', '.join(shown)}"
 
     def bond_correlation(self, *, after: float | None = None) -> xarray.Dataset:
-        """Mean product of bonds, the vectors between neighbouring centres of mass: `correlation` and `error` along `separation`, in links.
+        """Mean product of bonds, between neighbouring centres of mass: `correlation`, `error` along `separation`.
 
-        Of independent links with the mean cosine c it is a^2 c^m, m = 1, 2, ...
+        The separation is in links. For independent links with the mean cosine c it is a^2 c^m, m = 1, 2, ...
 
         Parameters
         ----------
-        after : time from which on samples count; None: without the first fifth of the run
+        after : time from which samples count; None: all but the first fifth of the run
         """
         return chain_averages.bond_correlation(self._positions(after, "bond_correlation"))
 
@@ -95,7 +95,9 @@ class ChainOutputs:
         return chain_averages.persistence_length(self._positions(after, "persistence_length"))
 
     def structure_factor(self, wave_numbers: ArrayLike, *, after: float | None = None) -> xarray.Dataset:
-        """S(k) = |sum_j exp(i k.r_j)|^2 / n of the centres of mass, averaged over all directions: `structure_factor` and `error` along `wave_number`.
+        """S(k) = |sum_j exp(i k.r_j)|^2 / n of the centres of mass, averaged over all directions.
+
+        Returns `structure_factor` and `error` along `wave_number`.
 
         Parameters
         ----------
@@ -110,12 +112,12 @@ class ChainOutputs:
 
     @cached_property
     def link_length(self) -> xarray.DataArray:
-        """Distances of neighbouring centres of mass."""
+        """Distances between neighbouring centres of mass."""
         return self._array(lambda r, _: link_lengths(self.chain, r), ("link",), "distance of centres of mass")
 
     @cached_property
     def link_gap(self) -> xarray.DataArray:
-        """Shortest distance of two particles of neighbouring bodies; inf where a body has none."""
+        """Shortest distance between two particles of neighbouring bodies; inf if a body has none."""
         return self._array(lambda *state: link_gaps(self.chain, *state), ("link",), "shortest distance of particles")
 
     @cached_property
@@ -125,13 +127,13 @@ class ChainOutputs:
 
     @cached_property
     def reaction_force(self) -> xarray.DataArray:
-        """Force by which what holds an end acts on its body; 0 where nothing does."""
+        """Force on the body at each end by whatever holds it; 0 if nothing does."""
         held = ~self.chain.held[0][[0, -1]]
         return self._reaction(0, held, "force on a held end")
 
     @cached_property
     def reaction_torque(self) -> xarray.DataArray:
-        """Torque about its centre of mass by which what clamps an end acts on its body, in space."""
+        """Torque on the body at each end, about its centre of mass, by a clamp, in space."""
         held = np.array([not end.turns for end in (self.chain.left, self.chain.right)])
         return self._reaction(1, held, "torque on a clamped end, about the centre of mass")
 
@@ -141,23 +143,23 @@ class ChainOutputs:
         return self._each(lambda r, q: linking_number(self.chain, r, q, across), "linking number")
 
     def twist(self, director: ArrayLike = DIRECTOR) -> xarray.DataArray:
-        """Turns of a director about the polygon of the centres of mass."""
+        """Turns of a director about the polygon through the centres of mass."""
         across = director_from(director)
         return self._each(lambda r, q: twist(self.chain, r, q, across), "twist, in turns")
 
     def writhe(self) -> xarray.DataArray:
-        """Writhe of the polygon of the centres of mass; its time grows with the square of the number of bodies."""
+        """Writhe of the polygon through the centres of mass; its cost grows with the square of the number of bodies."""
         return self._each(lambda r, _: writhe(self.chain, r), "writhe")
 
     @cached_property
     def extension(self) -> xarray.DataArray:
-        """Distance of the centres of mass of the first and the last body."""
+        """Distance between the centres of mass of the first and the last body."""
         apart = self._data.position.values[:, -1] - self._data.position.values[:, 0]
         return self._label(np.linalg.norm(apart, axis=1), (), "distance of the ends")
 
     @property
     def force(self) -> xarray.DataArray:
-        """Force of each end and load on its body, in space: of what pulls, holds or moves it."""
+        """Force of each end and load on its body, in space: those that pull, hold or move it."""
         return self._doing("force", ("source", "xyz"), "force on the body")
 
     @property
@@ -167,12 +169,12 @@ class ChainOutputs:
 
     @property
     def power(self) -> xarray.DataArray:
-        """Power of each end and load: what it gives to the chain per time."""
+        """Power of each end and load: energy given to the chain per time."""
         return self._doing("power", ("source",), "power given to the chain")
 
     @property
     def work(self) -> xarray.DataArray:
-        """Work of each end and load since the start, as the run has taken it up step by step; not a sum over samples."""
+        """Work of each end and load since the start, accumulated by the run step by step, not over samples."""
         return self._doing("work", ("source",), "work done on the chain")
 
     @cached_property
@@ -232,7 +234,7 @@ def link_energies(chain: Chain, state: State) -> Array:
 
 
 def reactions(chain: Chain, state: State) -> Reactions:
-    """What holds the ends in a state."""
+    """Reactions of the ends in a state."""
     force, torque = _reactions(chain, _of_state(chain, state))
     held = [[not end.moves, not end.turns] for end in (chain.left, chain.right)]
     return Reactions(force[0] * np.array(held)[:, :1], torque[0] * np.array(held)[:, 1:])
@@ -249,7 +251,7 @@ def _of_state(chain: Chain, state: State) -> Array:
 
 
 def _observe(chain: Chain, position: Array, orientation: Array, times: Array) -> Array:
-    """What `observe_chain` finds at states with a leading axis for samples."""
+    """Result of `observe_chain` for states with a leading axis for samples."""
     states = np.stack([_steps_between(chain, r, q) for r, q in zip(position, orientation, strict=True)])
     if chain.drives:
         clocks = np.repeat(times[:, None], len(chain.drives), axis=1)
@@ -265,7 +267,7 @@ def _observe(chain: Chain, position: Array, orientation: Array, times: Array) ->
 
 
 def _par(chain: Chain) -> dict[str, Numbers]:
-    """What `observe_chain` sees as `par`."""
+    """The `par` of `observe_chain`."""
     drives = chain.drives.scratch() if chain.drives else {}
     pairs = chain.acting.scratch() if chain.acting.pairs is not None else {}
     return chain.parameter_arrays() | chain.interactions.scratch() | pairs | drives

@@ -18,7 +18,7 @@ from ..kernels.views import NOT_FINITE, OK
 
 
 def free_body_at(moments, z, t0, frame, times, orbit, orientations, momenta):
-    """Orientation and momentum in the given axes at times, from z = (q, y) at t0, which is in principal axes; a status."""
+    """Orientation and momentum in the given axes at times, from z = (q, y) at t0, given in principal axes; a status."""
     if not are_finite(z, times):
         return NOT_FINITE
     status = free_rotation.prepare(moments[0], moments[1], moments[2], z[4], z[5], z[6], orbit)
@@ -36,7 +36,7 @@ def free_body_at(moments, z, t0, frame, times, orbit, orientations, momenta):
 
 
 def symmetric_top_at(top, z, t0, frame, times, orbit, orientations, momenta):
-    """The same of a symmetric top, given by its axis, the moments across and along it, and gravity."""
+    """The same for a symmetric top, given by its axis, the moments across and along it, and gravity."""
     if not are_finite(z, times):
         return NOT_FINITE
     status = lagrange_motion.prepare(int(top[0]), top[1], top[2], top[3], z[0:4], z[4:7], orbit)
@@ -71,10 +71,11 @@ def _compile(kernel: Callable[..., int]) -> Callable[..., int]:
 
 
 class ClosedForm:
-    """A motion in closed form, of one body: evaluating it takes microseconds, so that all it needs is gathered once.
+    """A motion in closed form of one body. An evaluation takes microseconds, so its arguments are gathered once.
 
-    Called with a stepped state z = (q, y), its time and m times, it gives (m, 4) orientations and (m, 3) momenta in the axes in which the
-    body was given. FloatingPointError if a number is not finite: the compiled code looks, which takes no time.
+    Called with a stepped state z = (q, y), its time and m times, it returns (m, 4) orientations and (m, 3) momenta in
+    the axes in which the body was given. Raises FloatingPointError if a number is not finite; the compiled code checks
+    this at no cost.
     """
 
     def __init__(self, kernel: Callable[..., int], width: int, constants: Array, frame: Array) -> None:
@@ -96,10 +97,10 @@ class ClosedForm:
 
 
 def free_motion(moments: Array, frame: Array) -> ClosedForm:
-    """That of a free body."""
+    """The motion of a free body."""
     return ClosedForm(free_body_at, free_rotation.Orbit.WIDTH, moments, frame)
 
 
 def symmetric_motion(top: Array, frame: Array) -> ClosedForm:
-    """That of a symmetric top, given by its axis, the moments across and along it, and gravity."""
+    """The motion of a symmetric top, given by its axis, the moments across and along it, and gravity."""
     return ClosedForm(symmetric_top_at, Orbit.WIDTH, top, frame)

@@ -1,8 +1,9 @@
-"""The equations of linked bodies as one least-squares problem [kneller1994]: the dense twin of the recursion, for small systems.
+"""The equations of linked bodies as a least-squares problem [kneller1994]: dense, for small systems.
 
-The velocities of all bodies are x = C u with the rates u of the joints, so xdot = C udot + Cdot u. By Gauss's principle udot
-minimises |M^(1/2) (C udot + Cdot u - a)|, where M a is what acts: by QR, or by the normal equations C^T M C udot = C^T M (a - Cdot u), the same
-map with the square of the condition number.
+It is the dense counterpart of the recursion. The velocities of all bodies are x = C u with the rates u of the joints,
+so xdot = C udot + Cdot u. By Gauss's principle udot minimises |M^(1/2) (C udot + Cdot u - a)|, where M a are the
+applied forces: by QR, or by the normal equations C^T M C udot = C^T M (a - Cdot u), the same solution with the square
+of the condition number.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """The problem at one state, bodies under their weight alone.
+    """The problem at one state, with gravity as the only force.
 
     Attributes
     ----------
-    matrix : (6 n, rates) M^(1/2) C; rows are velocity and angular velocity of each body, columns the rates in the order of the joints
+    matrix : (6 n, rates) M^(1/2) C; rows are velocity and angular velocity of each body, columns the rates in the order
+        of the joints
     right : (6 n,) M^(1/2) (a - Cdot u)
     """
 
@@ -96,7 +98,7 @@ def _carry(node: Node, row: Array) -> Array:
 
 
 def _carry_motion(arm: Array, *, turns: bool) -> Array:
-    """X: the motion of a node that is fixed to its parent."""
+    """X: the motion of a node fixed to its parent."""
     x, y, z = arm
     matrix = np.eye(6)
     matrix[:3, 3:] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]

@@ -1,4 +1,4 @@
-"""Angles and reactions of the joints of a linkage along a run, computed when they are asked for."""
+"""Angles and reactions of the joints of a linkage along a run, computed on request."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class LinkageOutputs:
-    """What a run of a linkage shows besides its fields, along time.
+    """Outputs of a run of a linkage besides its fields, along time.
 
-    Joints are chosen by number, `angle.sel(joint=0)`, and by name where they have one, `angle.sel(joint_name="shoulder")`.
+    Select joints by number, `angle.sel(joint=0)`, or by name if they have one, `angle.sel(joint_name="shoulder")`.
 
     Parameters
     ----------
     run : a run of a linkage
-    every : distance of the samples that are taken
+    every : stride of the samples used
 
     Examples
     --------
@@ -61,7 +61,7 @@ class LinkageOutputs:
 
     @property
     def _names(self) -> list[str]:
-        """Of all that is shown."""
+        """Names of all outputs."""
         return [name for name, made in vars(type(self)).items() if isinstance(made, cached_property) and name[0] != "_"]
 
     @property
@@ -73,18 +73,19 @@ class LinkageOutputs:
     def angle(self) -> xarray.DataArray:
         """Angle about the axis of each joint that has one, displacement of sliders, nan for the others.
 
-        Full turns are counted from sample to sample: there must be less than half a turn between two of them.
+        Full turns are counted from sample to sample, so the angle must change by less than half a turn between two
+        samples.
         """
         return self._label(self._angles, "angle about the axis of the joint, or displacement")
 
     @cached_property
     def speed(self) -> xarray.DataArray:
-        """Rate of that angle: the angular velocity of the child against its parent about the axis; that of the displacement of sliders."""
+        """Rate of that angle or displacement: angular velocity of the child relative to its parent about the axis."""
         return self._label(self._speeds, "angular speed about the axis of the joint, or speed along it")
 
     @cached_property
     def target(self) -> xarray.DataArray:
-        """What the angle of each joint is to be: the target of its motor, or the path that is prescribed; nan for the others."""
+        """Target angle of each joint: the target of its motor, or the prescribed path; nan for the others."""
         made = np.full((len(self.time), len(self.linkage.joints)), np.nan)
         for force in self.linkage.forces:
             if isinstance(force, OnAngle | Prescribed) and force.followed is not None:
@@ -103,18 +104,18 @@ class LinkageOutputs:
 
     @cached_property
     def motor_torque(self) -> xarray.DataArray:
-        """What motors and drives do about the axis of each joint, or along it; 0 where there are none."""
+        """Torque (or force) of motors and drives about (or along) the axis of each joint; 0 if there are none."""
         return self._label(self._motors, "torque of motors and drives about the axis of the joint")
 
     @cached_property
     def motor_power(self) -> xarray.DataArray:
-        """That times the speed: what they put in."""
+        """That times the speed: the power supplied."""
         return self._label(
             np.where(self._motors == 0.0, 0.0, self._motors * self._speeds), "power of motors and drives"
         )
 
     def dataset(self) -> xarray.Dataset:
-        """All of it."""
+        """All outputs."""
         import xarray
 
         return xarray.Dataset({name: getattr(self, name) for name in self._names})
@@ -140,11 +141,11 @@ class LinkageOutputs:
 
     @cached_property
     def _held(self) -> list[Linkage]:
-        """The linkage at each sample, with the torques that its motors were set to before or there."""
+        """The linkage at each sample, with the motor torques set before or at this sample."""
         if self._control is None:
             return [self.linkage] * len(self._states)
         last = np.searchsorted(self._control.time.values, self.time, side="right") - 1
-        torques = np.vstack([self._control.torque.values, np.zeros((1, len(self.linkage.controls)))])  # at first none
+        torques = np.vstack([self._control.torque.values, np.zeros((1, len(self.linkage.controls)))])  # none at first
         return [_with_forces(self.linkage, hold_forces(self.linkage.forces, torques[k])) for k in last]
 
     @property
@@ -173,7 +174,7 @@ class LinkageOutputs:
 
 
 def _with_forces(linkage: Linkage, forces: tuple[JointForce, ...]) -> Linkage:
-    """The same for who looks at its forces alone: a linkage of its own for each sample would take much longer to make."""
+    """The same for callers that read its forces only, much faster than a separate linkage for each sample."""
     made = copy(linkage)
     made.forces = forces
     return made

@@ -1,9 +1,10 @@
-"""Accelerations and reactions of linked bodies at a state: the multipliers that keep the joints together there.
+"""Accelerations and reactions of linked bodies at a state: the multipliers that hold the joints together there.
 
     M a = F - Phi_q^T lambda,    Phi_q a = -(d Phi_q/dt) v
 
-Plain numpy, independent of any method and step: what a joint transmits, for plots and tests. Where rows are redundant the
-split between them is not determined, and the smallest multipliers are taken, torques over a length of the linkage.
+Plain numpy, independent of any method and step: the loads in joints, for plots and tests. If rows are redundant, the
+distribution among them is not determined, and the smallest multipliers are used, with torques divided by a length of
+the linkage.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class JointReactions(NamedTuple):
-    """What joints do to their children: force, and torque about the child's point of the joint, (joints, 3), in space."""
+    """Reactions of joints on their children: force, and torque about the child's point, (joints, 3), in space."""
 
     force: Array
     torque: Array
 
 
 def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -> HeldMotion:
-    """Linear and angular accelerations in space of each body, (6 n,), and the multipliers of all rows, then of the driven joints.
+    """Accelerations of each body in space, linear and angular (6 n,); multipliers of all rows, then of driven joints.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def _solve(linkage: Linkage, state: State, angles: Array | None) -> tuple[list[R
 
 
 def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> JointReactions:
-    """What each joint does to its child at a state; `angles` as for `accelerations`."""
+    """Reaction of each joint on its child at a state; `angles` as for `accelerations`."""
     rows, (_, multipliers) = _solve(linkage, state, angles)
     made, first = JointReactions(np.zeros((len(linkage.joints), 3)), np.zeros((len(linkage.joints), 3))), 0
     for k, joint in enumerate(linkage.joints):
@@ -72,7 +73,7 @@ def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> Jo
 
 
 def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
-    """(d Phi_q/dt) v: the second derivative of all rows if nothing accelerates."""
+    """(d Phi_q/dt) v: the second derivative of all rows without accelerations."""
     values: list[float] = []
     moving = with_ground(motion)
     for k, joint in enumerate(linkage.joints):
@@ -95,7 +96,10 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
 
 
 def _moving_gap(joint: Joint, state: State, moving: Array) -> tuple[Array, Array, Array, Array]:
-    """The directions of a joint in the parent (rows) and the gap between its points; its rate, and the rate of that if nothing accelerates."""
+    """Directions of a joint in the parent (rows), the gap between its points, its rate, and its second derivative.
+
+    The second derivative is that without accelerations.
+    """
     u, d, (arm_i, arm_j) = constraints.place_joint(joint, state.position, state.orientation)
     (v_i, o_i), (v_j, o_j) = moving[joint.parent], moving[joint.child]
     speed = v_j + np.cross(o_j, arm_j) - v_i - np.cross(o_i, arm_i)
@@ -104,13 +108,13 @@ def _moving_gap(joint: Joint, state: State, moving: Array) -> tuple[Array, Array
 
 
 def _bent_along(a: Array, spin: Array, d: Array, speed: Array, bent: Array) -> float:
-    """The second derivative of a gap along a direction that turns with a body, if nothing accelerates."""
+    """The second derivative of a gap along a direction that rotates with a body, without accelerations."""
     rate = np.cross(spin, a)
     return float(2.0 * rate @ speed + a @ bent + np.cross(spin, rate) @ d)
 
 
 def drive_rows(linkage: Linkage, state: State) -> list[Rows]:
-    """How the angles or displacements of driven joints change."""
+    """Rows for the angles or displacements of driven joints."""
     made = []
     for number in linkage.signals.driven:
         joint, row = linkage.joints[number], coordinate_ends(linkage, state, number).reshape(1, 2, 6)
@@ -119,7 +123,7 @@ def drive_rows(linkage: Linkage, state: State) -> list[Rows]:
 
 
 def drive_bias(linkage: Linkage, state: State, motion: Array) -> Array:
-    """How their second derivatives would differ from those prescribed if nothing accelerated."""
+    """Deviation of their second derivatives from the prescribed ones without accelerations."""
     moving = with_ground(motion)
     signals, made = linkage.signals.at(state.time), np.zeros(len(linkage.signals.driven))
     for k, (number, place) in enumerate(linkage.signals.driven.items()):
@@ -132,7 +136,7 @@ def drive_bias(linkage: Linkage, state: State, motion: Array) -> Array:
 
 
 def motor_torques(linkage: Linkage, state: State, angles: Array | None = None) -> Array:
-    """(joints,): what motors and drives do about the axes of the joints; `angles` as for `accelerations`."""
+    """(joints,): torques of motors and drives about the axes of the joints; `angles` as for `accelerations`."""
     made = np.zeros(len(linkage.joints))
     turned, speeds = linkage.angles(state) if angles is None else angles, joint_speeds(linkage, state)
     for force in linkage.forces:
@@ -153,7 +157,7 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
             d, arms = constraints.span((force.i, force.j), force.at, state.position, state.orientation)
             start, end = (v + np.cross(o, arm) for (v, o), arm in zip(moving[[force.i, force.j]], arms, strict=True))
             length = float(np.linalg.norm(d))
-            if length == 0.0:  # no direction is the line's: kernels take no force, too
+            if length == 0.0:  # the line has no direction, and kernels apply no force either
                 continue
             pull = _along(force, length, float(d @ (end - start)) / length) * d / length
             for number, arm, sign in ((force.i, arms[0], -1.0), (force.j, arms[1], 1.0)):

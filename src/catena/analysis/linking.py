@@ -1,4 +1,4 @@
-"""Twist, writhe and linking number of a chain: of a state, or of the samples of a run; see `geometry.ribbons`."""
+"""Twist, writhe and linking number of a chain: for a state, or for the samples of a run; see `geometry.ribbons`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..geometry.ribbons import twist_of, writhe_of
 from ..systems.chain.chain import Chain
 from ..systems.numbers import finite_numbers
 
-WORTH_COMPILING = 64  # bodies; the pairs of fewer are faster as plain Python
+WORTH_COMPILING = 64  # bodies; for fewer, plain Python is faster
 
 
 @cache
@@ -25,20 +25,20 @@ def _compiled_writhe() -> Callable[..., float]:
 
 
 def writhe(chain: Chain, position: Array) -> float:
-    """Of the polygon through the centres of mass, (n, 3)."""
+    """Writhe of the polygon through the centres of mass, (n, 3)."""
     _check_links(chain, position)
     writhe_of_many = _compiled_writhe() if chain.count > WORTH_COMPILING else writhe_of
     return float(writhe_of_many(np.ascontiguousarray(position, dtype=float), int(chain.closed)))
 
 
 def twist(chain: Chain, position: Array, orientation: Array, director: Array) -> float:
-    """Of a direction fixed in all bodies about the polygon through their centres of mass, in turns."""
+    """Twist of a direction fixed in all bodies about the polygon through their centres of mass, in turns."""
     _check_links(chain, position)
     return twist_of(position, rotations.rotate(orientation, director), closed=chain.closed)
 
 
 def linking_number(chain: Chain, position: Array, orientation: Array, director: Array) -> int:
-    """Twist and writhe together, which are an integer in a ring."""
+    """Sum of twist and writhe, an integer for a ring."""
     if not chain.closed:
         raise CapabilityError(
             "an open chain has no linking number: it can be unlinked over its ends", where="Chain.closed",

@@ -1,4 +1,4 @@
-"""What the ends and loads of a chain do along a run: force, torque, power and work of each."""
+"""Outputs of the ends and loads of a chain along a run: force, torque, power and work of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Doing(NamedTuple):
-    """Of one end or load, along time: force and torque (about the centre of mass) on its body in space, power, work since the start."""
+    """One end or load along time: force, torque (about the centre of mass, in space), power, work since the start."""
 
     force: Array
     torque: Array
@@ -31,7 +31,7 @@ def sources(chain: Chain) -> list[str]:
 
 
 def doings(chain: Chain, data: xarray.Dataset, reactions: tuple[Array, Array]) -> list[Doing]:
-    """What each of `sources` does; reactions are force and torque on the end bodies, (samples, 2, 3), by what holds them."""
+    """Outputs of each of `sources`; reactions are force and torque of holds on the end bodies, (samples, 2, 3)."""
     last = chain.count - 1
     ends = [("left", 0, chain.left), ("right", last, chain.right)]
     loads = [(f"loads[{number}]", body, load) for number, (body, load) in enumerate(chain.loads)]
@@ -73,7 +73,7 @@ class _Body:
 
 
 def _pulling(body: _Body, source: Force | Tweezers, row: Array | None, done: Array) -> Doing:
-    """A force at a point of the body: what it gives is what it was given, less what it keeps in its potential."""
+    """A force at a point of the body: energy given is energy received minus the energy kept in its potential."""
     arm = rotations.rotate(body.orientation, np.broadcast_to(np.array(source.at), body.position.shape))
     point, speed = body.position + arm, body.velocity + np.cross(body.spin, arm)
     if row is None:
@@ -91,7 +91,7 @@ def _pulling(body: _Body, source: Force | Tweezers, row: Array | None, done: Arr
 
 
 def _moving(source: Moved, row: Array, force: Array, torque: Array) -> Array:
-    """The power of what moves a body."""
+    """The power of an end that moves a body."""
     power = np.zeros(len(row))
     if source.position is not None:
         power += _along(force, row[:, Now.SLOPE : Now.QUATERNION_SLOPE])

@@ -1,4 +1,4 @@
-"""A quantity along a run: text in the names of the state, evaluated at its samples."""
+"""A quantity along a run: text in the names of the state, evaluated at the samples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_SAMPLES = 20
 
 
 def along_run(run: Run, quantity: str | ArrayLike, *, after: float | None, where: str) -> tuple[Array, Array]:
-    """Times and values (n,) of a quantity after a time; None: without the first fifth of the run.
+    """Times and values (n,) of a quantity after a time; None: all but the first fifth of the run.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def first_sample(times: Array, after: float | None, where: str) -> int:
 def at_samples(
     system: System, recorded: tuple[Field, ...], samples: Samples, text: str, part: slice, where: str
 ) -> Array:
-    """The values of a text in a part of the samples; only what it names is read."""
+    """The values of a text for a range of samples; only the columns that it names are read."""
     known = _names(system, recorded)
     tree = parse(text, list(known), what=where)
     places = _places(recorded)
@@ -102,5 +102,5 @@ def _names(system: System, recorded: tuple[Field, ...]) -> dict[str, str]:
 
 
 def _places(recorded: tuple[Field, ...]) -> list[tuple[str, int]]:
-    """Field of each number of a row, and which of its numbers it is."""
+    """For each number of a row: its field, and its index in the field."""
     return [(field.name, number) for field in recorded for number in range(field.width)]

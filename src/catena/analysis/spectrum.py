@@ -1,4 +1,4 @@
-"""How much of a motion happens at which frequency."""
+"""Power spectra of motions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ LEAST_SAMPLES = 8
 def spectrum(run: Run, name: str) -> xarray.DataArray:
     """Power spectral density of a field or invariant of a run, one-sided, along `frequency` (cycles per unit of time).
 
-    Straight trends are taken out and a Hann window is applied, so that motion which does not fit the length of the run leaks
-    little into other frequencies. The integral over the frequency is the variance.
+    Linear trends are removed and a Hann window is applied, so that motion which does not fit the length of the run
+    leaks little into other frequencies. The integral over the frequency is the variance.
 
     Parameters
     ----------

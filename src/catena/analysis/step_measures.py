@@ -1,8 +1,8 @@
-"""What a step does, measured in doubles: its derivative, the structures it keeps, whether it can be undone, its order.
+"""Properties of a step, measured in doubles: its derivative, the structures it keeps, its reversibility, its order.
 
-Every number comes with an error. Derivatives are central differences of order 8 at gaps that are halved until two of them agree
-best; how far they disagree is their error, rounding and truncation together. What should vanish is measured at several starts
-that differ by little more than rounding: what differs between them is noise.
+Every number comes with an error. Derivatives are central differences of order 8 at spacings that are halved until two
+of them agree best; their difference is the error, rounding and truncation together. Quantities that should vanish are
+measured at several starts that differ by little more than rounding: the differences between them are noise.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ..systems.phase_space import PhaseSpace, hat
 
 EPS = float(np.finfo(float).eps)
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # of f(k g) - f(-k g), k = 1 ... 4
-WIDEST, HALVINGS = 0.25, 12  # gaps, in sizes of the coordinate
-MOST_DIRECTIONS = 36  # a larger phase space is looked at in so many directions, drawn at random
+WIDEST, HALVINGS = 0.25, 12  # spacings, in sizes of the coordinate
+MOST_DIRECTIONS = 36  # in a larger phase space this many random directions are used
 SEED = 20
-NEARBY, REPEATED = 1e-13, 6  # starts that differ by this part of their size, to see the noise
-TOLD_APART = 8.0  # errors: a defect that is larger is one
+NEARBY, REPEATED = 1e-13, 6  # starts that differ by this part of their size, to measure the noise
+TOLD_APART = 8.0  # errors: a larger defect is significant
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Measured:
 
     @property
     def vanishes(self) -> bool:
-        """Whether it cannot be told from zero."""
+        """Whether it cannot be distinguished from zero."""
         return abs(self.value) <= TOLD_APART * self.error
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A state as it is published, and as it is stepped: z and its compensation."""
+    """A state in published form, and in stepped form: z and its compensation."""
 
     state: State
     z: Array
@@ -56,14 +56,14 @@ class Point:
 class StepMap:
     """Steps of a program as maps near a start.
 
-    What a step does to the symplectic form is measured where it is constant if the method steps canonical variables, in them;
-    else in the fields of the state. Only motions that fulfil the constraints count.
+    The symplectic form is taken in the stepped variables if the method steps canonical variables, where it is constant;
+    otherwise in the fields of the state. Only motions that satisfy the constraints count.
 
     Parameters
     ----------
     program : of a system that is `begun` at the start
     start : the state in question
-    treat : what is done to the stepped variables after each step, in place
+    treat : applied to the stepped variables after each step, in place
     """
 
     def __init__(self, program: Program, start: State, treat: Callable[[Array], None] | None = None) -> None:
@@ -73,23 +73,23 @@ class StepMap:
         self.start = self.point(start)
 
     def point(self, state: State) -> Point:
-        """A state with what is stepped of it."""
+        """A state with its stepped variables."""
         z = self.program.view.pack(state)
         return Point(state, z, np.zeros_like(z))
 
     def moved(self, by: Array) -> Point | None:
-        """The start after a displacement in phase space; None if nothing near it fits the constraints."""
+        """The start after a displacement in phase space; None if no point near it satisfies the constraints."""
         try:
             return self.point(self.space.moved(self.start.state, by))
         except CatenaError:
             return None
 
     def shifted(self, by: Array) -> Point:
-        """The start after a displacement of the stepped variables, whatever the constraints are."""
+        """The start after a displacement of the stepped variables, ignoring constraints."""
         return Point(self.start.state, self.start.z + by, self.start.e)
 
     def after(self, point: Point, dt: float, steps: int = 1) -> Point | None:
-        """Where some steps lead; None if one of them failed."""
+        """The point after some steps; None if one of them failed."""
         driver = Driver(self.program, point.z, t0=point.state.time, dt=dt, every=1 if self.treat else steps)
         driver.e[...] = point.e
         for _ in range(steps if self.treat else 1):
@@ -106,7 +106,7 @@ class StepMap:
         return Point(state, driver.z, driver.e)
 
     def path(self, dt: float, steps: int, samples: int) -> list[State] | None:
-        """States at this many times on the way of a run from the start; None if a step failed."""
+        """This number of states along a run from the start; None if a step failed."""
         driver = Driver(self.program, self.start.z, t0=self.start.state.time, dt=dt, every=steps // samples)
         chunk = driver.advance(steps)
         if chunk.status != 0:
@@ -116,7 +116,7 @@ class StepMap:
         return [State({f.name: columns[f.name][k] for f in system.fields}) for k in range(samples)]
 
     def displacement(self, first: Point, second: Point) -> Array:
-        """From one point to one near it, in the variables of `form`."""
+        """From one point to a nearby one, in the variables of `form`."""
         if self.is_canonical:
             return (second.z - first.z) + (second.e - first.e)
         return self.space.displacement(first.state, second.state)
@@ -129,7 +129,7 @@ class StepMap:
         return np.block([[0.0 * half, half], [-half, 0.0 * half]])
 
     def sizes_along(self, dt: float, steps: int = 16) -> Array:
-        """Sizes of the coordinates on the way through some steps: what starts from rest has none at first."""
+        """Sizes of the coordinates along some steps: from rest they are zero at first."""
         points = [self.start]
         while len(points) <= steps and (then := self.after(points[-1], dt)) is not None:
             points.append(then)
@@ -142,12 +142,12 @@ class StepMap:
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """How points before and after some steps change in some directions.
+    """Derivatives of points before and after some steps in some directions.
 
     Attributes
     ----------
     ends : the point before and after
-    before, after : (2, variables, k) their derivatives, by two gaps
+    before, after : (2, variables, k) their derivatives, for two spacings
     """
 
     step: StepMap
@@ -161,7 +161,7 @@ class Tangent:
         return self._judge([v.T @ forms[1] @ v - u.T @ forms[0] @ u for u, v in self._by_gap()])
 
     def poisson_defect(self) -> Measured | None:
-        """Largest entry of M hat(y) M' - hat(y'), M the derivative of y' by y; None where y does not move by itself."""
+        """Largest entry of M hat(y) M' - hat(y'), M the derivative of y' by y; None if y' depends on others."""
         if not self.step.space.reduced:
             return None
         turned = [hat(point.state.fields["angular_momentum"]) for point in self.ends]
@@ -172,7 +172,7 @@ class Tangent:
         return self._judge(defects)
 
     def orthonormal(self) -> Tangent:
-        """The same in directions that are orthonormal in the variables of the form: defects that do not depend on the choice."""
+        """The same in directions orthonormal in the variables of the form, so defects do not depend on the choice."""
         made = [(q, v @ np.linalg.inv(r)) for (q, r), v in zip(map(np.linalg.qr, self.before), self.after, strict=True)]
         return replace(self, before=np.array([q for q, _ in made]), after=np.array([v for _, v in made]))
 
@@ -186,15 +186,15 @@ class Tangent:
 
 
 def tangent_of(step: StepMap, dt: float, sizes: Array, *, steps: int = 2) -> Tangent | None:
-    """Derivatives of some steps in all directions of phase space, or some if they are many; None if a step fails.
+    """Derivatives of some steps in all directions of phase space, or in some if they are many; None if a step fails.
 
-    Two steps, because the first may be special: from a start on the constraints, with nothing known from before.
+    Two steps, because the first may be special: it starts on the constraints, without memory of earlier steps.
     """
     return _tangent(step, dt, steps, [(step.moved, sizes * direction) for direction in _directions(step.space)])
 
 
 def tangent_everywhere(step: StepMap, dt: float, variables: Sequence[int], *, steps: int = 1) -> Tangent | None:
-    """Derivatives by some of the stepped variables, off the constraints as well."""
+    """Derivatives by some of the stepped variables, also off the constraints."""
     return _tangent(step, dt, steps, [(step.shifted, way) for way in np.eye(len(step.start.z))[variables]])
 
 
@@ -233,7 +233,7 @@ def _directions(space: PhaseSpace) -> Array:
 
 
 def _differences(function: Callable[[float], Array | None]) -> Array | None:
-    """(2, n) derivative at 0 by the two neighbouring gaps that agree best; None if there are none."""
+    """(2, n) derivative at 0 for the two successive spacings that agree best; None if there are none."""
     known: dict[float, Array | None] = {}
 
     def at(place: float) -> Array | None:
@@ -266,7 +266,7 @@ def _differences(function: Callable[[float], Array | None]) -> Array | None:
 
 
 def reversal_defect(step: StepMap, dt: float, sizes: Array) -> Measured:
-    """How far a step and one back miss the start, in sizes; its error is what differs from start to start."""
+    """How far a step and one back miss the start, in sizes; its error is the variation between starts."""
     generator = np.random.default_rng(SEED)
     basis = step.space.basis()
     missed = []
@@ -285,22 +285,22 @@ def reversal_defect(step: StepMap, dt: float, sizes: Array) -> Measured:
 # Order ---------------------------------------------------------------------------------------------------------------
 
 SAMPLES = 4  # of each run, at the same times
-EXACT_LEVEL = 1e-12  # of differences that are none
+EXACT_LEVEL = 1e-12  # differences below it count as none
 NOISY = 16.0  # times its noise, below which a value is not used
 FITTED, FEWEST_FITTED = 5, 4
-MODEL = 1e-3  # relative error of the fitted law itself, so that no value counts alone
-ENOUGH = 0.01  # a power that is known to this twice in a row is known
-SHORTEST = 2.0**-24  # of the step with which a study begins
+MODEL = 1e-3  # relative error of the fitted law itself, so that no single value dominates
+ENOUGH = 0.01  # accuracy of a power, twice in a row, that is enough
+SHORTEST = 2.0**-24  # of the first step of a study
 
 
 @dataclass(frozen=True, eq=False)
 class PowerStudy:
-    """Something small for shorter and shorter steps, its noise, and the power of the step with which it falls.
+    """A small quantity for shorter and shorter steps, its noise, and the power of the step with which it falls.
 
     Attributes
     ----------
-    lengths : of the steps, each the same part of the one before
-    values, noise : what was measured, and its error
+    lengths : of the steps, with a constant ratio
+    values, noise : measured values, and their errors
     even : whether the method is symmetric
     """
 
@@ -311,10 +311,10 @@ class PowerStudy:
 
     @cached_property
     def power(self) -> Measured:
-        """The power, from the shortest steps that are not lost in noise; inf if there is nothing but noise, nan if too little.
+        """The power, from the shortest steps above the noise; inf if there is only noise, nan if too little data.
 
-        Fitted is value = c h^p exp(b h), or exp(b h^2) for symmetric methods, whose errors have an expansion in h^2. The error of
-        p: what it changes if the longest of these steps is left out, and what the noise of the values does to it.
+        The fit is value = c h^p exp(b h), or exp(b h^2) for symmetric methods, whose errors have an expansion in h^2.
+        The error of p: its change if the longest of these steps is left out, and the effect of the noise of the values.
         """
         values, noise = np.array(self.values), np.array(self.noise)
         if not len(values) or not np.isfinite(values).all():
@@ -333,7 +333,7 @@ class PowerStudy:
 
 
 def _fit(h: Array, value: Array, blur: Array, *, even: bool) -> tuple[float, float]:
-    """The p of value = c h^p exp(b h^k), k = 2 or 1, with relative errors `blur`; and the error that they make."""
+    """The p of value = c h^p exp(b h^k), k = 2 or 1, for relative errors `blur`; and its error from these."""
     weight = 1.0 / np.hypot(blur, MODEL)
     terms = np.stack([np.ones_like(h), np.log(h), (h / h[0]) ** (2 if even else 1)], axis=1)
     inverse = np.linalg.pinv(weight[:, None] * terms)
@@ -341,12 +341,12 @@ def _fit(h: Array, value: Array, blur: Array, *, even: bool) -> tuple[float, flo
 
 
 def power_study(value: Callable[[float], Measured | None], longest: float, *, expected: int, even: bool) -> PowerStudy:
-    """Measure with shorter and shorter steps until the power is known or nothing is left to see.
+    """Measure with shorter and shorter steps until the power is known or only noise is left.
 
     Parameters
     ----------
-    value : step -> what should vanish with it; None if a step fails
-    expected : power for which the steps are chosen; a wrong one costs time, not truth
+    value : step -> quantity that should vanish with it; None if a step fails
+    expected : power for which the steps are chosen; a wrong one costs time, but does not change the result
     even : whether the method is symmetric
     """
     ratio = min(2.0, 4.0 ** (1.0 / expected))
@@ -370,8 +370,8 @@ def power_study(value: Callable[[float], Measured | None], longest: float, *, ex
 def measure_order(step: StepMap, longest: float, sizes: Array, *, expected: int, even: bool, most: int) -> Measured:
     """Order of a method, from runs over the same time with more and more steps, `most` in all.
 
-    A method of order p is C h^p beside the motion, so that C (h^p - h'^p) lies between two runs; the power of this difference
-    is p once it is divided by 1 - (h'/h)^p.
+    The error of a method of order p is C h^p, so two runs differ by C (h^p - h'^p); the power of this difference
+    is p after dividing by 1 - (h'/h)^p.
     """
     ratio = min(2.0, 4.0 ** (1.0 / expected))
     counts: list[int] = []
@@ -399,7 +399,7 @@ def measure_order(step: StepMap, longest: float, sizes: Array, *, expected: int,
 
 
 def _apart(step: StepMap, first: list[State], second: list[State], sizes: Array) -> float:
-    """Root of the mean square of the displacements between two paths, in sizes."""
+    """Root mean square of the displacements between two paths, in sizes."""
     ways = [step.space.displacement(a, b) / sizes for a, b in zip(first, second, strict=True)]
     return float(np.sqrt(np.mean(np.square(ways))))
 
@@ -431,13 +431,13 @@ def symplectic_order(step: StepMap, longest: float, sizes: Array, *, expected: i
 
 
 CLOSE = 1e-3  # difference of a step and two halves of it, in sizes
-FAR = 1.5  # sizes of positions at the start, or radians nearly, that anything moves in a step
+FAR = 1.5  # largest motion in a step, in sizes of positions at the start, or about in radians
 
 
 def step_length(step: StepMap, guess: float) -> tuple[float, Array]:
-    """A step that is long enough to show what a method does and short enough for it: a power of two times the guess.
+    """A step long enough to show the properties of a method and short enough to work: a power of two times the guess.
 
-    The longest whose two halves end near it, and that moves nothing by much more than its size; and sizes on the way.
+    The longest whose two halves end near it, and that moves nothing by much more than its size; and sizes along it.
     """
     at_first = step.space.sizes([step.start.state], nothing=math.inf)
     at_first[step.space.is_momentum()] = math.inf

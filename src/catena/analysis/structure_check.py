@@ -1,4 +1,4 @@
-"""`ct.check`: what a method does to a system, measured, beside what is promised for the pair."""
+"""`ct.check`: the properties of a method on a system, measured, next to what is promised for the pair."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .step_measures import Measured, StepMap, measure_order, reversal_defect, st
 if TYPE_CHECKING:
     from rich.table import Table
 
-MOST_STEPS = 60_000  # of all runs that show the order
+MOST_STEPS = 60_000  # of all runs that measure the order
 ORDER_TOLERANCE = 0.15
-KNOWN_ORDER = 0.5  # error beyond which a measured order says nothing
-CLEAR = 1e-6  # error beyond which a defect that is not seen says nothing
-KEPT_STEPS, KEPT_EVERY, KEPT_PART = 2000, 4, 0.25  # the run that shows what is kept, with this part of the step
+KNOWN_ORDER = 0.5  # a measured order with a larger error says nothing
+CLEAR = 1e-6  # with a larger error, an invisible defect says nothing
+KEPT_STEPS, KEPT_EVERY, KEPT_PART = 2000, 4, 0.25  # the run that measures conservation, with this part of the step
 NOTHING_KEPT = ("drifts", "none")
 HEADINGS = ("property", "measured", "+- error", "promised", "verdict")
 
@@ -44,10 +44,10 @@ class CheckRow:
     Attributes
     ----------
     name : "order", "symplectic", "Poisson", "symmetric", or the name of an invariant
-    measured, error : the order; the defect of a structure; the largest deviation of an invariant, with the error of its drift per
-        time; nan if it could not be measured
+    measured, error : the order; the defect of a structure; the largest deviation of an invariant, with the error of its
+        drift per time; nan if it could not be measured
     promised, verdict : in words
-    contradicts : whether what was measured is less than what is promised
+    contradicts : whether the measurement falls short of the promise
     """
 
     name: str
@@ -60,14 +60,14 @@ class CheckRow:
 
 @dataclass(frozen=True, repr=False)
 class Check(NamedRows[CheckRow]):
-    """What a method does to a system near a start; prints as a table. `check["order"]` is the row of a property.
+    """Measured properties of a method on a system near a start. Prints as a table; `check["order"]` is one row.
 
     Attributes
     ----------
     system, method : titles of the pair
     dt : step with which structures were measured
     rows : one for each property
-    audit : of the run that shows what is kept
+    audit : of the run that measures conservation
     """
 
     _naming: ClassVar[str] = "name"
@@ -81,7 +81,7 @@ class Check(NamedRows[CheckRow]):
 
     @property
     def contradictions(self) -> tuple[CheckRow, ...]:
-        """The rows that show less than is promised."""
+        """The rows that fall short of their promise."""
         return tuple(row for row in self.rows if row.contradicts)
 
     @property
@@ -96,7 +96,7 @@ class Check(NamedRows[CheckRow]):
 
     @property
     def title(self) -> str:
-        """What was checked."""
+        """Title of the table: system, method, step."""
         return f"{self.system} x {self.method}, dt = {self.dt:.3g}"
 
     @property
@@ -190,14 +190,14 @@ def check_program(
     most_steps: int = MOST_STEPS,
     kept_steps: int = KEPT_STEPS,
 ) -> Check:
-    """`check` with a program that is there, compiled or not.
+    """`check` with an existing program, compiled or not.
 
     Parameters
     ----------
     program : of a system that is `begun` at the start
-    promised : what its rows are held against
-    most_steps : of the runs that show the order
-    kept_steps : of the run that shows what is kept; 0 leaves it out
+    promised : promises to compare with
+    most_steps : of the runs that measure the order
+    kept_steps : of the run that measures conservation; 0 omits it
     """
     step = StepMap(program, start)
     if dt is None:
@@ -216,7 +216,7 @@ def check_program(
         order = measure_order(step, 2.0 * dt, sizes, expected=expected, even=traits.symmetric, most=most_steps)
     rows = [_order_row(order, traits), *_structure_rows(step, dt, sizes, traits)]
     rows.append(_row("symmetric", reversal_defect(step, dt, sizes), traits.symmetric))
-    # structures may want a long step to be seen; what is kept is looked at with a step that follows the motion
+    # structures may need a long step to be visible; conservation is measured with a step that follows the motion
     audit = _audit(program, start, KEPT_PART * min(dt, guess), kept_steps) if kept_steps else Audit(())
     rows += [
         CheckRow(
@@ -247,7 +247,7 @@ def _structure_rows(step: StepMap, dt: float, sizes: np.ndarray, traits: Traits)
     tangent = tangent_of(step, dt, sizes)
     nothing = Measured(math.nan, math.nan)
     defect = nothing if tangent is None else tangent.symplectic_defect()
-    word = traits.symplectic_word.replace("Poisson", "no")  # it has a row of its own
+    word = traits.symplectic_word.replace("Poisson", "no")  # it has its own row
     rows = [replace(_row("symplectic", defect, traits.symplectic), promised=word)]
     if traits.nearly and not defect.vanishes and tangent is not None:
         reached = symplectic_order(step, dt, sizes, expected=traits.nearly, even=traits.symmetric)
@@ -271,7 +271,7 @@ def _row(name: str, defect: Measured, promised: bool) -> CheckRow:
 
 
 def _audit(program: Program, start: State, dt: float, steps: int) -> Audit:
-    """Of a run from the start, as long as it goes."""
+    """Audit of a run from the start, as far as it goes."""
     every = min(KEPT_EVERY, max(1, steps // (KEPT_STEPS // KEPT_EVERY)))
     driver = Driver(program, program.view.pack(start), t0=start.time, dt=dt, every=every)
     first = driver.first_row()

@@ -1,13 +1,13 @@
-"""Free energies from runs with different biases: umbrella sampling, all samples weighted as they deserve.
+"""Free energies from runs with different biases: umbrella sampling with optimal weights for all samples.
 
-Run k has the energy H + B_k(x), B_k a function of a coordinate x. With u_k = B_k/kT and N_k samples of run k the free energies f_k of the
-biased systems, in units of kT, make
+Run k has the energy H + B_k(x), B_k a function of a coordinate x. With u_k = B_k/kT and N_k samples of run k, the free
+energies f_k of the biased systems, in units of kT, satisfy
 
     sum_n W_k(x_n) = 1,    W_k = exp(f_k - u_k) / sum_j N_j exp(f_j - u_j),
 
-over all samples of all runs, and each sample counts with the weight w = 1 / sum_j N_j exp(f_j - u_j) for the system without a bias: the estimate
-of smallest variance (MBAR, which is WHAM with bins of no width) [shirts2008]. The f_k are the minimum of a convex function, found by Newton's
-method. Errors come from leaving out a tenth of each run at a time.
+over all samples of all runs, and each sample has the weight w = 1 / sum_j N_j exp(f_j - u_j) for the system without a
+bias: the estimate of smallest variance (MBAR, which is WHAM with bins of zero width) [shirts2008]. The f_k are the
+minimum of a convex function, found by Newton's method. Errors come from leaving out a tenth of each run at a time.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     import xarray
 
 COORDINATE = "x"
-BLOCKS = 10  # one of which is left out for the errors
+BLOCKS = 10  # one of them is left out at a time for the errors
 MOST_STEPS = 100
 CONVERGED = 1e-10  # change of a free energy, in kT
-LEAST_OVERLAP = 1e-3  # 1 less the second eigenvalue of the overlap of the runs: below it two groups of them know nothing of each other
+LEAST_OVERLAP = 1e-3  # of 1 - second eigenvalue of the runs' overlap: below it two groups are disjoint
 
 
 Source = tuple[System, Method, tuple[Field, ...], Samples]
 
 
 class Window(NamedTuple):
-    """The coordinate along a run, and the numbers in its bias."""
+    """The coordinate along a run, and the parameters of its bias."""
 
     values: Array
     numbers: Mapping[str, float]
@@ -112,7 +112,7 @@ def free_energy(
 
 
 def _bias_energies(windows: Sequence[Window], bias: str, kT: float) -> list[Array]:
-    """For each window (windows, samples): the bias of each of them at its samples, over kT."""
+    """For each window (windows, samples): the bias energy of each window at its samples, over kT."""
     tree = parse(bias, [COORDINATE, *windows[0].numbers], what="free_energy.bias")
     energies = [
         np.array([
@@ -129,7 +129,7 @@ def _bias_energies(windows: Sequence[Window], bias: str, kT: float) -> list[Arra
 def _windows(
     runs: Sequence[Run] | Ensemble, coordinate: str, numbers: Sequence[Mapping[str, float]] | None, after: float | None
 ) -> tuple[list[Window], float]:
-    """The coordinate along each run, with the numbers of its bias; and the temperature of all."""
+    """The coordinate along each run, with the parameters of its bias; and the common temperature."""
     where = "free_energy"
     sources: list[Source]
     if not isinstance(runs, Ensemble) and (not isinstance(runs, Sequence) or not runs):
@@ -176,7 +176,7 @@ def _of_members(many: Ensemble) -> list[Source]:
 
 
 def _parameters(system: System) -> Mapping[str, float]:
-    """The numbers in the energy of a system that have names."""
+    """The named numbers in the energy of a system."""
     own = getattr(system, "parameters", None) or getattr(getattr(system, "potential", None), "parameters", None)
     if not own:
         raise InputError(
@@ -188,7 +188,7 @@ def _parameters(system: System) -> Mapping[str, float]:
 def _profile(
     windows: Sequence[Window], reduced: Sequence[Array], edges: Array, kT: float, without: int | None
 ) -> tuple[Array, Array]:
-    """Density and free energy in the bins, perhaps without one block of each run."""
+    """Density and free energy in the bins, optionally without one block of each run."""
     kept = [_keep(len(window.values), without) for window in windows]
     values = np.concatenate([window.values[keep] for window, keep in zip(windows, kept, strict=True)])
     u = np.concatenate([part[:, keep] for part, keep in zip(reduced, kept, strict=True)], axis=1)
@@ -209,13 +209,13 @@ def _keep(samples: int, without: int | None) -> NDArray[np.bool_]:
 
 
 def log_weights(u: Array, counts: NDArray[np.int64]) -> Array:
-    """Logarithms of the weights of all samples (n,) for the system without bias, from reduced biases (runs, n) and samples of each run."""
+    """Log weights of all samples (n,) without bias, from reduced biases (runs, n) and the numbers of samples."""
     f = _free_energies(u, counts)
     return -np.logaddexp.reduce((f + np.log(counts))[:, None] - u, axis=0)
 
 
 def _free_energies(u: Array, counts: NDArray[np.int64]) -> Array:
-    """f_k, the first of which is 0, by Newton's method with steps that never raise the convex function."""
+    """f_k, with f_0 = 0, by Newton's method with steps that never increase the convex function."""
     f = np.zeros(len(u))
     value, gradient, hessian, shares = _convex(f, u, counts)
     for _ in np.arange(MOST_STEPS):

@@ -1,6 +1,6 @@
-"""What was compiled or derived once is kept on disk and found again by its content: a text, or machine code.
+"""A cache on disk for results of compilation and derivation, found by content: texts and machine code.
 
-All of it lies in one room (`room`), sealed with a digest (`sealed`), and what is no longer used is cleaned away (`tidying`).
+Everything is in one directory (`room`), sealed with a digest (`sealed`), and old files are removed (`tidying`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["VARIABLE", "find", "keep", "place", "remember"]
 
 
 def remember(request: str, make: Callable[[], str], *, also: str = "") -> str:
-    """What `make` gives for this request, from the disk if the same code made it before; `also` names a module that it uses."""
+    """The result of `make` for this request, cached as long as its code, and that of the module `also`, is the same."""
     makers = "".join(_makers(module) for module in (make.__module__, also) if module)
     identity = f"{makers}\n{request}"
     found = find("text", identity)
@@ -32,7 +32,7 @@ def remember(request: str, make: Callable[[], str], *, also: str = "") -> str:
 
 @functools.cache
 def _makers(module: str) -> str:
-    """Hash of the code that makes texts: that module and the expressions it works with."""
+    """Hash of the code that makes texts: that module and the expressions package."""
     own = Path(str(sys.modules[module].__file__))
     files = [own, *sorted((Path(__file__).parents[1] / "expressions").glob("*.py"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,11 +1,12 @@
-"""A fork does not cut in two what one thread is making: it waits, a compilation or a derivation at most.
+"""Fork safety: a fork waits until no thread is compiling or deriving.
 
-A forked child has all the locks of its parent, but only one of its threads: a lock that another thread holds stays held for ever,
-and what that thread was changing stays half changed (LLVM's engine, numba's tables, a module that is being imported). So
-a fork waits for whoever holds it off (`hold_forks`), and takes the locks of the compiler, whoever uses it. What can be held for a
-moment elsewhere, without anything being half done, is made free again in the child.
+A forked child has copies of all locks of its parent, but only one of its threads: a lock held by another thread stays
+locked forever, and data that this thread was changing stay inconsistent (LLVM's engine, numba's tables, a module that
+is being imported). So a fork waits for every thread inside `hold_forks`, and takes the locks of the compiler, whoever
+uses it. Other locks, which are held only briefly and protect nothing inconsistent, are reset in the child.
 
-The functions are called by os.fork, and so by multiprocessing with the start method "fork"; "spawn" and "forkserver" start anew.
+os.fork calls these functions, and so does multiprocessing with the start method "fork"; "spawn" and "forkserver" start
+fresh processes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .. import log  # its logger has functions for forks, too, which must run wh
 
 
 class Lock(Protocol):
-    """One of `threading`."""
+    """A lock of `threading`."""
 
     def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool: ...
 
@@ -36,17 +37,17 @@ class Lock(Protocol):
     ) -> None: ...
 
 
-RENEWAL = "_at_fork_reinit"  # of a lock, which no stub of Python knows
-LONGEST = 120.0  # seconds that a fork waits, then it forks all the same: a wait in a circle must end
+RENEWAL = "_at_fork_reinit"  # method of a lock that Python's type stubs do not list
+LONGEST = 120.0  # seconds that a fork waits before it forks anyway: a deadlock must end
 
 _gate = threading.Condition()
-_undisturbed: dict[int, int] = {}  # thread -> how deep
+_undisturbed: dict[int, int] = {}  # thread -> nesting depth
 _locks: list[Lock] = []
 _taken = threading.local()
 
 
 def lock() -> Lock:
-    """A lock that no child finds held by a thread that it does not have; what it protects is done within `hold_forks`."""
+    """A lock that no child inherits locked by a missing thread; what it protects must be done inside `hold_forks`."""
     made: Lock = threading.RLock()
     _locks.append(made)
     return made
@@ -54,7 +55,7 @@ def lock() -> Lock:
 
 @contextmanager
 def hold_forks() -> Iterator[None]:
-    """Meanwhile no other thread forks."""
+    """No other thread forks inside this context."""
     me = threading.get_ident()
     with _gate:
         _undisturbed[me] = _undisturbed.get(me, 0) + 1
@@ -89,7 +90,7 @@ def _release() -> None:
 def _in_the_child() -> None:
     global _gate
     _release()
-    _gate = threading.Condition()  # nobody waits at it here
+    _gate = threading.Condition()  # nobody waits at it in the child
     me = threading.get_ident()
     for thread in _undisturbed.keys() - {me}:
         del _undisturbed[thread]
@@ -103,7 +104,7 @@ def _in_the_child() -> None:
 
 
 def _of_the_compiler() -> list[Lock]:
-    """The locks of numba and of LLVM, in the order in which they are taken; none before numba is there."""
+    """The locks of numba and of LLVM, in the order in which they are taken; empty before numba is imported."""
     compiler = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
     library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
     found = (getattr(compiler, "_lock", None), getattr(getattr(library, "_lock", None), "_lock", None))
@@ -111,7 +112,7 @@ def _of_the_compiler() -> list[Lock]:
 
 
 def _of_properties() -> list[Lock]:
-    """Until Python 3.12 each cached property has a lock, for all objects of its class; those of catena."""
+    """Before Python 3.12 each cached property has a lock, common to all objects of its class; those of catena."""
     if sys.version_info >= (3, 12):
         return []
     modules = [vars(module) for name, module in sys.modules.items() if name.startswith("catena.")]

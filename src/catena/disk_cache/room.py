@@ -1,10 +1,11 @@
-"""The directory where things are kept: for its owner alone, written atomically, and never needed.
+"""The cache directory: private to its owner, written atomically, and never required.
 
-Machine code and pickles are run when they are loaded, so they must come from nobody else. The room and each file in it belong to
-the user or to root, and nobody else may write to them; otherwise nothing is read from there. Everything is opened relative to
-the directory that was looked at, so whoever may write to a directory above can take the room away, but not exchange it.
+Machine code and pickles are executed when they are loaded, so they must not come from anybody else. The directory and
+each file in it must belong to the user or to root, and nobody else may have write permission; otherwise nothing is read
+from there. Everything is opened relative to the directory that was checked, so a user who can write to a parent
+directory can remove the cache, but not replace it.
 
-Where the disk refuses (full, read-only, no such place), what is made is kept in memory, and that is said once.
+If the disk refuses (full, read-only, no such place), results are kept in memory, with one log message.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from .sealed import Damaged, seal, unseal
 
 VARIABLE = "CATENA_CACHE_DIR"
 ROOM = "kept"
-LARGEST = 2**30  # bytes of a file; what is kept has some megabytes at most
+LARGEST = 2**30  # limit for a file in bytes; cached files have some megabytes at most
 DAY = 86400.0
-TEMPORARY = ".new-"  # what a file is called until it is whole
+TEMPORARY = ".new-"  # in the name of a file until it is complete
 
-_memory: dict[str, bytes] = {}  # name -> what the disk refused
+_memory: dict[str, bytes] = {}  # name -> data that the disk refused
 _logged: set[str] = set()
 
 
@@ -48,12 +49,12 @@ def _choose(chosen: str) -> Path:
 
 
 def name_of(kind: str, identity: str) -> str:
-    """The name of a file: what it holds, which version of catena made it, and a hash of its identity."""
+    """The name of a file: kind of content, version of catena, and a hash of its identity."""
     return f"{kind}-{__version__}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}"
 
 
 def find(kind: str, identity: str) -> bytes | None:
-    """What is kept for this identity, whole; None if it must be made."""
+    """The cached data for this identity, verified; None if there are none."""
     name = name_of(kind, identity)
     if name in _memory:
         return _memory[name]
@@ -70,7 +71,7 @@ def find(kind: str, identity: str) -> bytes | None:
 
 
 def keep(kind: str, identity: str, data: bytes) -> None:
-    """Keep data on disk, or in memory where that fails."""
+    """Keep data on disk, or in memory if that fails."""
     name = name_of(kind, identity)
     try:
         with open_folder(place(), make=True) as room:
@@ -98,15 +99,15 @@ def open_folder(folder: Path, *, make: bool = False) -> Iterator[int]:
 
 
 def _why_untrusted(found: os.stat_result) -> str:
-    """Why a file or a directory may come from somebody else; nothing if it cannot."""
+    """Why a file or a directory may come from somebody else; empty if it cannot."""
     if found.st_uid not in (os.geteuid(), 0):
         return "it belongs to another user"
     return "others may write to it, so remove it" if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
 
 
 def _read(name: str, room: int) -> bytes:
-    """A file, if it is one, and nobody else's."""
-    # not blocking: somebody may have put a pipe there
+    """Read a regular file that belongs to nobody else."""
+    # non-blocking: somebody may have put a pipe there
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(name, flags, dir_fd=room)
@@ -127,16 +128,16 @@ def _read(name: str, room: int) -> bytes:
 
 
 def _note_use(descriptor: int, found: os.stat_result) -> None:
-    """Whatever was not used for long is cleaned away; the day is enough to know."""
+    """Record the use of a file, with the precision of a day, because unused files are removed."""
     import time
 
     if time.time() - found.st_mtime > DAY:
-        with suppress(OSError):  # a cache that cannot be written to is not cleaned, either
+        with suppress(OSError):  # a cache that is not writable is not cleaned either
             os.utime(descriptor)
 
 
 def _write(name: str, data: bytes, room: int) -> None:
-    """Write a file that is there whole or not at all, whatever happens, and flushed; whoever comes last wins, all write the same."""
+    """Write a file atomically and durably. If several processes do, the last one wins; all write the same."""
     temporary = f"{TEMPORARY}{os.getpid()}-{threading.get_ident()}-{os.urandom(8).hex()}"
     descriptor = os.open(
         temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=room
@@ -151,7 +152,7 @@ def _write(name: str, data: bytes, room: int) -> None:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=room)
         raise
-    with suppress(OSError):  # some file systems cannot flush a directory; a name that is lost is made again
+    with suppress(OSError):  # some file systems cannot flush a directory; a lost name is made again
         os.fsync(room)
 
 

@@ -1,7 +1,7 @@
-"""What is no longer used goes: the files of other versions first, then whatever was used longest ago.
+"""Cleaning the cache: files of other versions are removed first, then those not used for the longest time.
 
-Several processes may do this at once, and others may read meanwhile: a file that is open stays whole, and one that is gone is
-made again. Names that catena did not choose are left alone.
+Several processes may do this at once, while others read: an open file stays readable, and a removed one is
+made again. Files with names that catena did not choose are left alone.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MONTH = 30 * DAY
 HOUR = DAY / 24
 KEPT = re.compile(r"(?:code|text)-(?P<version>.+)-[0-9a-f]{24}")
 UNFINISHED = re.compile(re.escape(TEMPORARY) + r"\d+-\d+-[0-9a-f]{16}")
-# Before there was a room, beside it and in __pycache__.
+# Locations of earlier versions: beside the directory, and in __pycache__.
 ANCIENT = re.compile(r"catena_(?:made|generated)_[0-9a-f]{24}\.[\w.-]+")
 
 
 class File(NamedTuple):
-    """A file of the room."""
+    """A file of the cache."""
 
     name: str
     version: str
@@ -34,13 +34,13 @@ class File(NamedTuple):
 
 
 def contents() -> list[File]:
-    """The files of the room, those used last first; OSError if there is none that may be used."""
+    """The files of the cache, most recently used first; OSError if there is no usable directory."""
     with open_folder(place()) as room:
         return sorted(_files(room), key=lambda file: file.used)
 
 
 def tidy() -> None:
-    """Remove what is not used any more."""
+    """Remove files that are no longer used."""
     with suppress(OSError), open_folder(place()) as room:
         total = 0
         for file in sorted(_files(room), key=lambda file: file.used):
@@ -69,7 +69,7 @@ def _list(pattern: re.Pattern[str], folder: int) -> list[tuple[str, int, float]]
     with os.scandir(folder) as entries:
         for entry in entries:
             if pattern.fullmatch(entry.name):
-                with suppress(FileNotFoundError):  # another process tidies, too
+                with suppress(FileNotFoundError):  # another process is cleaning, too
                     status = entry.stat(follow_symlinks=False)
                     found.append((entry.name, status.st_size, now - status.st_mtime))
     return found

@@ -1,7 +1,8 @@
-"""What kernels see as `par`: parameters, which say what a system is, and scratch, which steps scribble on.
+"""The arrays that kernels see as `par`: parameters, which define a system, and scratch, which steps write to.
 
-Parameters never change while a system is stepped, so all drivers, threads and members share them. Scratch belongs to one driver, or to
-one member on a GPU; nothing in it is needed from step to step, but it may begin with numbers that no step writes.
+Parameters never change while a system is stepped, so all drivers, threads and members share them. Scratch belongs to
+one driver, or to one member on a GPU; no step needs what an earlier one left there, but scratch may start with numbers
+that no step writes.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from ..systems.base import System
 from .collector import Part
 from .headers import ArrayType
 
-LOCKED = "read-only"  # in the words of numpy for who writes into an array that is
+LOCKED = "read-only"  # part of numpy's message for a write to such an array
 
 AnyNumbers = TypeVar("AnyNumbers", bound=np.ndarray)
 
 
 def lock(array: AnyNumbers) -> AnyNumbers:
-    """The same numbers, but who writes into them gets a ValueError that says so (`LOCKED`)."""
+    """The same numbers, but a write raises a ValueError (`LOCKED`)."""
     seen = array.view()
     seen.flags.writeable = False
     return seen
 
 
-@cache  # numpy spells a name out anew each time it is asked
+@cache  # numpy builds the name anew at each call
 def _name_of(dtype: np.dtype[np.generic]) -> str:
     return dtype.name
 
@@ -42,8 +43,8 @@ def _name_of(dtype: np.dtype[np.generic]) -> str:
 class Arrays:
     """The arrays of `par`, by name; scratch as it is before the first step.
 
-    `timed` gives those of the parameters that depend on the step: dt -> arrays by name. Until a driver knows it they are those of
-    dt = 1.
+    `timed` gives the parameters that depend on the step: dt -> arrays by name. Until a driver sets dt, they are those
+    of dt = 1.
     """
 
     parameters: Mapping[str, Numbers]
@@ -52,7 +53,7 @@ class Arrays:
 
     @classmethod
     def of(cls, system: System, view: View, stepper: Stepper) -> Arrays:
-        """Those of the system, what its view adds to them, and what the method adds."""
+        """The arrays of the system, those that its view adds, and those that the method adds."""
         timed = stepper.timed(1.0) if stepper.timed else {}
         parameters = {**system.parameter_arrays(), **view.parameters, **stepper.parameters, **timed}
         scratch = {**view.scratch(), **stepper.scratch}
@@ -61,13 +62,13 @@ class Arrays:
                 f"par.{name} of {system.title} is a parameter and scratch, too", where=f"view {view.name}",
                 do="declare it once: as scratch if a kernel writes into it",
             )  # fmt: skip
-        # compiled code takes rows of neighbours; what a method transposed does not come so
+        # compiled code needs contiguous arrays; a table that the method transposed is not
         rows = {name: array if array.flags.c_contiguous else array.copy() for name, array in parameters.items()}
         return cls(rows, scratch, stepper.timed)
 
     @property
     def together(self) -> dict[str, Numbers]:
-        """All of them: these arrays, no copies."""
+        """All arrays, parameters and scratch, without copying."""
         return {**self.parameters, **self.scratch}
 
     @property
@@ -76,7 +77,7 @@ class Arrays:
         return [(name, array.ndim, _name_of(array.dtype)) for name, array in self.together.items()]
 
     def named_in(self, parts: Sequence[Part]) -> Arrays:
-        """Those that these functions name."""
+        """The arrays that these functions name."""
         named = frozenset[str]().union(*(part.parameters for part in parts))
         parameters, scratch = (
             {name: array for name, array in kind.items() if name in named} for kind in (self.parameters, self.scratch)
@@ -84,12 +85,12 @@ class Arrays:
         return Arrays(parameters, scratch, self.timed)
 
     def used_by(self, parts: Sequence[Part]) -> Arrays:
-        """The same, but never none: what goes along. Each is seven more numbers in every call."""
+        """The same, but at least one array. Only these are passed: each array adds seven numbers to every call."""
         named = self.named_in(parts)
         return named if named.together else Arrays(dict(list(self.parameters.items())[:1]), {}, self.timed)
 
     def locked(self) -> Arrays:
-        """The same with parameters that plain Python cannot write into."""
+        """The same with parameters that plain Python cannot write to."""
         timed = self.timed
 
         def locked_at(dt: float) -> dict[str, Numbers]:
@@ -100,10 +101,10 @@ class Arrays:
         return Arrays(parameters, self.scratch, locked_at if timed else None)
 
     def at(self, dt: float) -> dict[str, Numbers]:
-        """The parameters for steps of this length: the one place where dt reaches what a method keeps beside its kernels."""
+        """The parameters for steps of this length: the only place where dt reaches the arrays of a method."""
         timed = self.timed(dt) if self.timed else {}
         return {name: timed.get(name, array) for name, array in self.parameters.items()}
 
     def fresh(self, dt: float = 1.0) -> dict[str, Numbers]:
-        """All for one more driver with this step: the parameters themselves, and scratch of its own."""
+        """The arrays for another driver with this step: shared parameters, and its own scratch."""
         return {**self.at(dt), **{name: array.copy() for name, array in self.scratch.items()}}

@@ -1,7 +1,7 @@
-"""Members of an ensemble on the processor: a block of them, each with its row of every array, many advanced by one call.
+"""Members of an ensemble on the CPU: a block of them, each with its row of every array, many advanced by one call.
 
-Nothing of Python happens between two members of a call, and the loop holds no lock of the interpreter: threads with a block each do
-not wait for each other. The bits of a member are those of a single run (`catena.engine.driver`): it is the same loop.
+No Python runs between two members of a call, and the loop releases the GIL: threads with a block each do not wait for
+each other. The bits of a member are those of a single run (`catena.engine.driver`), because it is the same loop.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .looks import unseen
 
 
 class Paired(Protocol):
-    """A system with a method: a pairing, or a program that was made of one."""
+    """A system with a method: a pairing, or a program made from one."""
 
     @property
     def system(self) -> System: ...
@@ -39,18 +39,20 @@ class Paired(Protocol):
     def stepper(self) -> Stepper: ...
 
 
-SKIP = -1  # count of a member that has failed: nothing is done with it
+SKIP = -1  # count of a member that has failed: it is skipped
 
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """What members are and where they start, leading axis member.
+    """The members and their starts; the leading axis is the member.
 
     Attributes
     ----------
-    z, t0, dt : stepped variables (m, n), or fewer numbers from which they follow (`View.grown`), times of the starts (m,), steps (m,)
-    par : arrays of `par`, parameters and scratch, by name; with a row for each kind of member, or one that all share
-    tab : tables of the method, alike
+    z, t0, dt : stepped variables (m, n), or fewer numbers that determine them (`View.grown`), times of the starts (m,),
+        steps (m,)
+    par : arrays of `par`, parameters and scratch, by name; with a row for each kind of member, or one row that all
+        share
+    tab : tables of the method, in the same form
     kinds : (m,) the row of each member
     numbers : (m,) which members of the ensemble they are
     """
@@ -77,12 +79,12 @@ class Members:
         return len(self.z)
 
     def part(self, members: slice | NDArray[np.bool_]) -> Members:
-        """Some of them."""
+        """A subset of the members."""
         own = {name: getattr(self, name)[members] for name in ("z", "t0", "dt", "kinds", "numbers")}
         return replace(self, **own)
 
     def compact(self) -> Members:
-        """The same without the rows of kinds that none of them has, for those who travel."""
+        """The same without the rows that none of them uses, to be sent elsewhere."""
         used, kinds = np.unique(self.kinds, return_inverse=True)
 
         def rows(array: np.ndarray) -> np.ndarray:
@@ -92,7 +94,7 @@ class Members:
         return replace(self, par=par, tab=rows(self.tab), kinds=kinds.astype(np.int64))
 
     def program(self, program: Program, k: int) -> Program:
-        """That of member k: the same code with its own parameters."""
+        """The program of member k: the same code with its own parameters."""
         kind = self.kinds[k]
 
         def row(rows: np.ndarray) -> np.ndarray:
@@ -112,14 +114,14 @@ class Members:
 
 
 class MemberBlock:
-    """Members in progress. Each has its own state; work and scratch are used by one after the other.
+    """Members in progress. Each has its own state; all use the same work and scratch, one after the other.
 
     Parameters
     ----------
     program : from `catena.engine.build.build`, without sections
-    members : theirs is the number by which a member is known, whatever block it is in
+    members : their numbers identify them in any block
     every : steps between samples
-    scale : (m, invariants) zeros, where the sizes of their terms are to be gathered; a new array if None
+    scale : (m, invariants) zeros, to collect the sizes of the terms of invariants; a new array if None
     """
 
     def __init__(self, program: Program, members: Members, *, every: int, scale: Array | None = None) -> None:
@@ -127,9 +129,9 @@ class MemberBlock:
         self.program, self.members, self.every = program, members, every
         z = program.view.grown(members.z)
         self.z = np.array(z, dtype=float, order="C", copy=True if z is members.z else None)
-        if self.z.shape != (m, program.view.dimension):  # compiled code would read and write beyond it
+        if self.z.shape != (m, program.view.dimension):  # compiled code would access memory beyond it
             raise ValueError(f"z has the shape {self.z.shape}, {m} members need {(m, program.view.dimension)}")
-        self.e = np.zeros(self.z.shape)  # not zeros_like, which writes them: tiles do not use these
+        self.e = np.zeros(self.z.shape)  # not zeros_like, which touches the memory: tiles do not use it
         self.carry = stepper.first_carries(members.numbers)
         self.scale = np.zeros((m, invariants)) if scale is None else scale
         self.looks = np.repeat(unseen(invariants)[None], m, axis=0)
@@ -143,9 +145,9 @@ class MemberBlock:
         self._unwatched = np.zeros(1), none, none, np.zeros((0, 2 + program.width))
 
     def record(self, part: slice) -> Array:
-        """The rows (members, defined_width) of states as they are; nan where one is not defined. At the start they begin the scales.
+        """Rows (members, defined_width) of the present states; nan where undefined. At the start they set the scales.
 
-        KernelError as from `Driver.record`.
+        Raises KernelError as `Driver.record` does.
         """
         m, width = len(self.z[part]), self.program.width
         row = Guarded(m * width, room=self.z.shape[1])
@@ -158,10 +160,10 @@ class MemberBlock:
         return rows[:, 0, : self.program.defined_width]
 
     def advance(self, part: slice, first: int, steps: int, running: NDArray[np.bool_]) -> tuple[Array, Array, Integers]:
-        """Make steps after step `first` with the members of a part that are running.
+        """Make steps after step `first` with the running members of a part.
 
-        Returns the sample rows (members, samples, width), valid until the next call, those of the states reached (members, defined_width), and
-        how each ended: OK, or why not, somewhere in these steps.
+        Returns the sample rows (members, samples, width), valid until the next call, rows of the states reached
+        (members, defined_width), and the outcome for each member: OK, or a failure code from one of these steps.
         """
         samples, defined = (first + steps) // self.every - first // self.every, self.program.defined_width
         rows = self._room(len(running), samples)
@@ -169,7 +171,7 @@ class MemberBlock:
         status = outcome[:, 0]
         if samples and (first + steps) % self.every == 0:
             return rows, rows[:, -1, :defined], status
-        scale = self.scale[part].copy()  # a look at a state that is not sampled leaves no trace
+        scale = self.scale[part].copy()  # a look at a state that is not sampled must not change the scales
         now = np.full((len(running), 1, self.program.width), np.nan)
         self._call(part, first + steps, np.where(running, 0, SKIP), now, scale)
         reached = now[:, 0, :defined]
@@ -177,7 +179,7 @@ class MemberBlock:
         return rows, reached, np.where(running & (status == OK) & ~sound, NOT_FINITE, status)
 
     def _room(self, members: int, rows: int) -> Array:
-        """A place for sample rows, the same one again where it is large enough."""
+        """An array for sample rows; reuses the last one if it is large enough."""
         size = members * rows * self.program.width
         if len(self._rows) < size:
             self._rows = np.empty(size)

@@ -1,8 +1,8 @@
-"""A generated module that looks before it touches: every subscript is compared with the size of its array.
+"""Bounds checks: a generated module that compares every subscript with the size of its array.
 
-Compiled code trusts its subscripts: one beyond the end reads or writes what is not its own, and a negative one means an
-element counted from the end. With `CATENA_DEBUG=1` in the environment every subscript and both edges of every slice are
-checked, in compiled code and in plain Python.
+Compiled code does not check subscripts: one beyond the end accesses memory outside the array, and a negative one counts
+from the end. With `CATENA_DEBUG=1` in the environment, every subscript and both edges of every slice are checked, in
+compiled code and in plain Python.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .trees import module_tree
 
 VARIABLE = "CATENA_DEBUG"
 
-# Plain numbers as subscripts stay as they are: only they tell the elements of a tuple of different things apart, and numba
+# Literal subscripts are left alone: numba needs them to index tuples of different types, and numba
 # (`boundscheck`) or Python finds those beyond the end.
 COMPILED = """\
 _strict = dict(error_model="numpy", fastmath=False, _nrt=False, boundscheck=True)
@@ -69,24 +69,24 @@ def edge(index: int, size: int) -> int:
 
 
 def add_checks(part: Part, with_ground: Collection[str]) -> Part:
-    """The same function with a check in every subscript; the last row of some arrays is number -1 (`System.with_ground`)."""
+    """The same function with every subscript checked; in some arrays -1 is the last row (`System.with_ground`)."""
     return replace(part, text=add_checks_to_text(part.text, with_ground))
 
 
 def add_checks_to_text(text: str, with_ground: Collection[str] = ()) -> str:
-    """A text with a check in every subscript."""
+    """The text with every subscript checked."""
     return ast.unparse(_Look(with_ground).visit(module_tree(text))) + "\n"
 
 
 class _Look(ast.NodeTransformer):
-    """`a[i, k:]` becomes `a[_at(i, len(a)), _edge(k, a.shape[1]):]`."""
+    """Rewrites `a[i, k:]` as `a[_at(i, len(a)), _edge(k, a.shape[1]):]`."""
 
     def __init__(self, with_ground: Collection[str]) -> None:
         self.with_ground = with_ground
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
-        name = getattr(node.value, "id", getattr(node.value, "attr", ""))  # of a local name, or of an array of par
+        name = getattr(node.value, "id", getattr(node.value, "attr", ""))  # a local name, or an array of par
         check = "_row" if name in self.with_ground else "_at"
         if isinstance(node.slice, ast.Tuple):
             node.slice.elts = [_look(check, index, node.value, axis) for axis, index in enumerate(node.slice.elts)]
@@ -96,7 +96,7 @@ class _Look(ast.NodeTransformer):
 
 
 def _look(check: str, index: ast.expr, array: ast.expr, axis: int) -> ast.expr:
-    """An index along an axis, with its check."""
+    """A checked index along an axis."""
     if isinstance(index, ast.Slice):
         lower, upper = (part and _call("_edge", part, array, axis) for part in (index.lower, index.upper))
         return ast.Slice(lower=lower, upper=upper, step=index.step)
@@ -105,6 +105,6 @@ def _look(check: str, index: ast.expr, array: ast.expr, axis: int) -> ast.expr:
 
 def _call(check: str, index: ast.expr, array: ast.expr, axis: int) -> ast.expr:
     size: ast.expr = ast.Call(ast.Name("len", ast.Load()), [array], [])
-    if axis > 0:  # only arrays have more than one axis; tuples have a length, too
+    if axis > 0:  # only arrays have more than one axis; for the first axis len also works for tuples
         size = ast.Subscript(ast.Attribute(array, "shape", ast.Load()), ast.Constant(axis), ast.Load())
     return ast.Call(ast.Name(check, ast.Load()), [index, size], [])

@@ -1,7 +1,7 @@
 """System x method -> one program.
 
-The kernels of the view that the two share (`catena.engine.pairing`) and those of the method are collected into one text, and that
-text is compiled (or run as plain Python).
+The kernels of the view that the two share (`catena.engine.pairing`) and those of the method are collected into one
+text, which is compiled (or run as plain Python).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .plain_python import interpret
 
 @dataclass(frozen=True)
 class Crossing:
-    """A section or an event, as the loop sees it: two kernels, a direction (-1, 0, 1) and whether to stop."""
+    """A section or an event as the loop sees it: two kernels, a direction (-1, 0, 1) and whether to stop."""
 
     value: kernel.Written
     wanted: kernel.Written
@@ -36,7 +36,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class OfPair:
-    """What programs of a pair have in common, on the processor and on a GPU: whose they are, their arrays, and how wide their rows are."""
+    """Common base of the programs of a pair, on the CPU and on a GPU: system, view, stepper, arrays, widths of rows."""
 
     system: System
     view: views.View
@@ -45,18 +45,18 @@ class OfPair:
 
     @cached_property
     def defined_width(self) -> int:
-        """Numbers in a sample row that a state has: public fields, then invariants."""
+        """Numbers in a sample row that the state defines: public fields, then invariants."""
         return self.system.public_width + self.system.invariant_width
 
     @cached_property
     def width(self) -> int:
-        """Numbers in a sample row: those, then what the method has added up since the last row."""
+        """Numbers in a sample row: those, then the sums of the method since the last row."""
         return self.defined_width + self.stepper.account_width
 
 
 @dataclass(frozen=True)
 class Program(OfPair):
-    """What runs: the entry of a generated module with the tables and sizes it needs."""
+    """A runnable program: the entry of a generated module with the tables and sizes it needs."""
 
     title: str
     method: Method
@@ -66,16 +66,16 @@ class Program(OfPair):
 
     @property
     def advance_members(self) -> Callable[..., None]:
-        """The compiled loop over members, see `catena.engine.member_loop`; a run is one of them."""
+        """The compiled loop over members, see `catena.engine.member_loop`; a run is one member."""
         return self.module.advance_members
 
     @property
     def compiled(self) -> bool:
-        """Whether that is machine code, not plain Python."""
+        """Whether it is machine code, not plain Python."""
         return not isinstance(self.module.advance_members, FunctionType)
 
     def new_par(self, dt: float = 1.0) -> Parameters:
-        """`par` as the loop takes it, for one more driver with this step: the parameters, which all share, and scratch of its own."""
+        """`par` as the loop takes it, for another driver with this step: shared parameters, and its own scratch."""
         return self.module.Parameters(**self.arrays.fresh(dt))
 
 
@@ -87,7 +87,7 @@ def program_parts(
     entry: Kernel = loop.advance,
     vectors: bool = False,
 ) -> tuple[views.View, Stepper, list[collector.Part]]:
-    """The view, the stepper and the functions of the loop of this pair; `vectors`: for a processor, with vector registers."""
+    """The view, the stepper and the functions of the loop of this pair; `vectors`: for a CPU with vector registers."""
     pairing = Pairing.of(system, method)
     view, stepper = pairing.view, pairing.stepper
     fills: dict[Slot, Filling] = {views.step: stepper.kernel, views.method_step: stepper.kernel, **view.fills}
@@ -108,7 +108,7 @@ def program_parts(
         fills[views.crossing_count] = len(crossing.direction)
         fills[sections.public_width] = system.public_width
     if vectors and stepper.side_by_side is not None:
-        from . import stage_lanes  # few programs have such steps
+        from . import stage_lanes  # imported here because few programs have such steps
 
         together = stepper.side_by_side.kernel
         parts = collector.collect(entry, {**fills, views.step: together, views.method_step: together})
@@ -126,18 +126,18 @@ def build(
     checked: bool | None = None,
     vectors: bool | None = None,
 ) -> Program:
-    """The program of this pair, compiled, or as plain Python (same bits, slow; parameters cannot be written into).
+    """The program of this pair, compiled or as plain Python (same bits, slow; parameters are read-only).
 
-    `vectors`: whether stages are evaluated at once, each in a lane, where that is possible; if nothing is said, where that is compiled.
+    `vectors`: whether to evaluate stages at once, each in a lane, if possible; None: only if compiled.
 
-    Every subscript is checked if `checked`, else if the environment asks for it (`catena.engine.bounds`).
+    `checked`: whether to check every subscript; None: as set in the environment (`catena.engine.bounds`).
     """
     if checked is None:
         checked = bounds.are_wanted()
     together = (compiled if vectors is None else vectors) and not checked
     view, stepper, parts = program_parts(system, method, crossing=crossing, vectors=together)
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
-    kind = f"{system.kind} x {method.program}"  # the text names no coordinates: whatever they are called, it is compiled once
+    kind = f"{system.kind} x {method.program}"  # without names of coordinates: renaming them does not recompile
     arrays = Arrays.of(system, view, stepper).used_by(parts)
     types = arrays.types
     last = ""
@@ -172,7 +172,7 @@ def _interpret(text: str, *, on_lanes: bool) -> ModuleType:
 
 
 def compile_function(kernel: Kernel, result: str, dimensions: Sequence[int | str], title: str) -> Callable[..., int]:
-    """A kernel on its own, compiled for float64 arrays with these numbers of dimensions; 0 is a whole number, a text a type."""
+    """Compile one kernel for float64 arrays with these numbers of dimensions; 0: an integer, a string: a type."""
     arguments = ", ".join(
         d if isinstance(d, str) else headers.array_type(d) if d else "types.int64" for d in dimensions
     )  # fmt: skip

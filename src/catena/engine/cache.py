@@ -1,4 +1,4 @@
-"""Generated modules, compiled once per machine: machine code is found again by the content of the text."""
+"""Generated modules, compiled once per machine: the cache finds machine code by the content of the text."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .sharing import without_compiling
 MILLISECONDS_EACH = 0.2  # to compile a character of generated text
 
 _loading = lock()
-_loaded: dict[str, types.ModuleType] = {}  # by their texts
+_loaded: dict[str, types.ModuleType] = {}  # by text
 
 
 def load(text: str, title: str) -> types.ModuleType:
-    """The module of a generated text, compiled now unless this machine has done so before."""
-    with _loading, hold_forks():  # another thread must not see a module that is still being made, nor fork meanwhile
+    """The module of a generated text; compiled now unless it is in the cache."""
+    with _loading, hold_forks():  # no other thread may see a half-made module, or fork meanwhile
         if text not in _loaded:
             name = PREFIX + hashlib.sha256(f"{__version__}\n{text}".encode()).hexdigest()[:24]
             _loaded[text] = _make(name, text, title)
@@ -44,7 +44,7 @@ def _make(name: str, text: str, title: str) -> types.ModuleType:
         return _execute(name, program, MachineCode(machine), without_compiling())
     log_message(f"compiling {title} (once for this machine, about {seconds_to_compile(text)} s)")
     file = f"<{name}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # for errors that show lines
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # so that tracebacks show lines
     program, code = compile(text, file, "exec"), MachineCode(None)
     module = _execute(name, program, code, sparing(text))
     if code.new is not None:
@@ -56,7 +56,7 @@ def _make(name: str, text: str, title: str) -> types.ModuleType:
 def _execute(
     name: str, program: types.CodeType, code: MachineCode, spared: contextlib.AbstractContextManager[None]
 ) -> types.ModuleType:
-    """The module of a program, whose functions are found by its name while it is made."""
+    """Execute the text as a module, which is importable by name meanwhile."""
     module = types.ModuleType(name)
     sys.modules[name] = module
     try:
@@ -69,9 +69,9 @@ def _execute(
 
 
 def seconds_to_compile(text: str) -> int:
-    """About how long compiling a generated text takes a processor that does nothing else; from 10 s on in steps of 5 s.
+    """Estimated time to compile a generated text on an idle CPU; from 10 s on in steps of 5 s.
 
-    Measured from the oscillator (5.5 kB, 1.2 s) to linkages (55 and 70 kB, 14 and 17 s): 0.14 to 0.26 ms for each character.
+    Measured from the oscillator (5.5 kB, 1.2 s) to linkages (55 and 70 kB, 14 and 17 s): 0.14 to 0.26 ms per character.
     """
     seconds = MILLISECONDS_EACH * len(text) / 1000
     return max(1, round(seconds)) if seconds < 10 else 5 * round(seconds / 5)

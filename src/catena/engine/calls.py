@@ -1,12 +1,13 @@
-"""How the functions of a compiled program call each other: what becomes part of its caller, and what is handed over.
+"""How the functions of a compiled program call each other: what is inlined, and what is passed.
 
-A function that is called at one place becomes part of its caller: that takes no more code, and a compiler that sees both keeps numbers in
-registers (steps of linkages take four fifths of the time). It would not do so by itself, since it does not know that
-there is but one place.
+A function with a single call site is inlined there: this takes no more code, and a compiler that sees both functions
+keeps numbers in registers (steps of linkages take four fifths of the time). The compiler would not do this on its own,
+because it does not know that there is only one call site.
 
-A function gets those arrays of `par` that it, or what it calls, reads; no others. An array is seven numbers and more in every call, and in
-every signature for which types are found. And a function that takes few arrays is the same function in more programs, so that it is compiled
-once for all of them (`catena.engine.sharing`): programs are compiled in three quarters of the time.
+A function is passed only those arrays of `par` that it, or a function that it calls, reads. An array is at least seven
+numbers in every call, and in every signature that is type-checked. Besides, a function that takes few arrays is the
+same function in more programs, so it is compiled once for all of them (`catena.engine.sharing`): programs compile in
+three quarters of the time.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from .collector import Part
 WHOLE = re.compile(r"\bpar\b(?!\.)")
 CALL = re.compile(r"(\w+)\(")
 NAME_BEFORE = re.compile(r"(\w+)\($")
-UNREAD = "0"  # in place of `par`, where nobody reads any of it
+UNREAD = "0"  # replaces `par` in calls of functions that read none of it
 NO_ARRAYS: frozenset[str] = frozenset()
 
 
 def within_their_callers(parts: Sequence[Part]) -> list[Part]:
-    """The same functions; what is called at one place is marked to be made part of its caller. The last one is called from outside."""
+    """The same functions, those with a single call site marked to be inlined. The last one is called from outside."""
     calls: Counter[str] = Counter()
     for part in parts:
         calls.update(_find_called(part.text))
@@ -44,7 +45,7 @@ def _find_called(text: str) -> tuple[str, ...]:
 
 
 def narrow(parts: Sequence[Part], types: Mapping[str, str]) -> tuple[list[str], list[Part]]:
-    """Lines that define tuples of some arrays of `par`, whose types are given by name; and the functions, which take these.
+    """Lines that define tuples of arrays of `par` (types given by name), and the functions, rewritten to take these.
 
     The last function, which is called from outside, takes all of `par`.
     """
@@ -59,7 +60,7 @@ def narrow(parts: Sequence[Part], types: Mapping[str, str]) -> tuple[list[str], 
         calls = _calls_with_par(part.text)
         own = part.parameters.union(*(needs.get(callee, NO_ARRAYS) for _, callee in calls))
         if any(callee not in needs for _, callee in calls) or part is parts[-1]:
-            own = frozenset(types)  # it hands `par` to who knows whom
+            own = frozenset(types)  # it passes `par` to a function that is not known here
         needs[part.name] = own
         made.append(replace(part, text=_with_fewer(part.text, calls, own, needs, tuples, types)))
     lines = [
@@ -71,12 +72,12 @@ def narrow(parts: Sequence[Part], types: Mapping[str, str]) -> tuple[list[str], 
 
 @functools.lru_cache(maxsize=4096)
 def _calls_with_par(text: str) -> tuple[tuple[int, str], ...]:
-    """Where all of `par` is an argument, and of which function."""
+    """Where all of `par` is passed as an argument, and to which function."""
     body = text.index("\n") + 1
     found = []
     for match in WHOLE.finditer(text, body):
         place, depth = match.start(), 0
-        while depth >= 0 and place > body:  # else it is no argument
+        while depth >= 0 and place > body:  # otherwise it is not an argument
             place -= 1
             depth += (text[place] in ")]") - (text[place] in "([")
         callee = NAME_BEFORE.search(text, body, place + 1)
@@ -92,7 +93,7 @@ def _with_fewer(
     tuples: dict[frozenset[str], str],
     types: Mapping[str, str],
 ) -> str:
-    """The text of a function that has these arrays, and hands to each callee what that one needs."""
+    """The text of a function that takes these arrays and passes to each callee the arrays that it needs."""
     pieces, end = [], 0
     for place, callee in calls:
         wanted = needs.get(callee, own)
@@ -104,11 +105,11 @@ def _with_fewer(
 
 
 def _tuple_of(wanted: frozenset[str], tuples: dict[frozenset[str], str], types: Mapping[str, str]) -> str:
-    """The expression that takes some arrays out of `par`."""
+    """The expression that selects some arrays of `par`."""
     if not wanted:
         return UNREAD
     arrays = [name for name in types if name in wanted]
-    if wanted not in tuples:  # numba compares such types by their name: it must differ wherever the arrays differ
+    if wanted not in tuples:  # numba compares namedtuple types by name: it must differ if and only if the arrays differ
         described = repr([(name, types[name]) for name in arrays])
         tuples[wanted] = f"Parameters_{hashlib.sha256(described.encode()).hexdigest()[:12]}"
     return f"{tuples[wanted]}({', '.join(f'par.{name}' for name in arrays)})"

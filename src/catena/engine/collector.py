@@ -1,8 +1,8 @@
 """Collects kernels, and all they use, into functions of one generated module.
 
 A kernel is a plain function; its source is read, its global names are replaced by names of the
-generated module, and whatever it calls is collected first. Slots are replaced by what fills them,
-sizes by literals. Nothing of catena is imported by the result, so its text says everything.
+generated module, and the functions that it calls are collected first. Slots are replaced by their fillings,
+sizes by literals. The result imports nothing of catena's kernels, so its text is complete.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ OF_MATH = re.compile(r"\bmath\.(\w+)\b")
 FILL = "fill it in the view of the system, or bind it in the stepper of the method"
 
 Fills = dict[Slot, Filling]
-Key = tuple[Filling, frozenset[tuple[object, ...]]]  # a kernel, and what its slots are filled with
-Path = tuple[str, ...]  # of attributes, from a global name on
+Key = tuple[Filling, frozenset[tuple[object, ...]]]  # a kernel, and the fillings of its slots
+Path = tuple[str, ...]  # of attributes, starting from a global name
 
 
 @dataclass(frozen=True)
 class Part:
-    """One function of the generated module, and the kernel that it was made from (the text knows no files and lines)."""
+    """One function of the generated module, and the kernel that it was made from (the text has no files and lines)."""
 
     name: str
-    mark: str  # "fn", "apart", "inline", "within" or "vector"; "table" of a constant array
+    mark: str  # "fn", "apart", "inline", "within" or "vector"; "table" for a constant array
     origin: str
     text: str
     kernel: Kernel | None = field(default=None, compare=False, repr=False)
 
     @functools.cached_property
     def parameters(self) -> frozenset[str]:
-        """The names of `par` in the text."""
+        """The names of arrays of `par` in the text."""
         return frozenset(OF_PAR.findall(self.text))
 
 
 def collect(entry: Kernel, fills: Mapping[Slot, Filling]) -> list[Part]:
-    """The functions that `entry` needs, callees first, itself last, with its slots filled from `fills`."""
-    key = (entry, frozenset((slot, type(filling), filling) for slot, filling in fills.items()))  # 1 is not True here
+    """The functions that `entry` needs, with slots filled from `fills`: callees first, `entry` last."""
+    key = (entry, frozenset((slot, type(filling), filling) for slot, filling in fills.items()))  # tells 1 from True
     variants = _collected.setdefault(key, [])
     kept = next((variant for variant in variants if variant.holds()), None)
     if kept is None:
@@ -75,21 +75,21 @@ def collect(entry: Kernel, fills: Mapping[Slot, Filling]) -> list[Part]:
 
 
 class _Collector:
-    """Collects for one entry. What it looked up stays with it, so that it can be told whether all of it still holds."""
+    """Collects for one entry. It records its lookups, so that a later call can check that they are still valid."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
         self.names: dict[tuple[str, str, str], str] = {}  # (stem, mark, text) -> name
-        self.known: dict[Key, str] = {}  # without it the call tree is walked, not the graph
+        self.known: dict[Key, str] = {}  # memo; without it each path of the call graph would be walked
         self.open: list[Key] = []
-        self.used: list[tuple[Mapping[str, object], str, object]] = []  # namespace, name, what stood there
+        self.used: list[tuple[Mapping[str, object], str, object]] = []  # namespace, name, value found
 
     def holds(self) -> bool:
-        """Whether everything that was looked up still stands where it stood."""
+        """Whether all lookups would find the same objects again."""
         return all(names.get(name) is value for names, name, value in self.used)
 
     def name_of(self, kernel: Filling, fills: Fills) -> str:
-        """The name of `kernel` in the module, collected if it is not there yet."""
+        """The name of `kernel` in the module; collects it if necessary."""
         key = (kernel, frozenset(fills.items()))
         if key not in self.known:
             if key in self.open:
@@ -138,17 +138,17 @@ class _Collector:
         return self._name(written, stem, mark, origin, text)
 
     def _rewritten(self, read: _Read, fills: Fills) -> str:
-        """The text of a kernel with the names of the module in it; unparsed once for the same names."""
+        """The text of a kernel with the names of the module in it; cached by these names."""
         found = tuple(self._resolve(read.function, node, path, fills) for path, node in read.references.items())
         if found not in read.texts:
             read.texts[found] = read.with_names(dict(zip(read.references, found, strict=True)))
         return read.texts[found]
 
     def _name(self, kernel: Kernel | None, stem: str, mark: str, origin: str, text: str) -> str:
-        """The name of a function (or table) with this text, a new one unless the same text is there."""
+        """The name of a function (or table) with this text; reused if the same text is there already."""
         key = (stem, mark, text)
         if key not in self.names:
-            taken = set(self.names.values())  # a kernel may be called foo_2, too
+            taken = set(self.names.values())  # another kernel may be called foo_2
             wanted = itertools.chain([stem], (f"{stem}_{k}" for k in itertools.count(2)))
             name = next(candidate for candidate in wanted if candidate not in taken)
             self.names[key] = name
@@ -157,7 +157,7 @@ class _Collector:
         return self.names[key]
 
     def _resolve(self, function: types.FunctionType, node: ast.AST, path: Path, fills: Fills) -> str:
-        """The expression that stands for a global name (or a dotted path from one) in the module."""
+        """The expression that replaces a global name (or a dotted path from one) in the module."""
         name = path[0]
         if name in function.__globals__:
             value = function.__globals__[name]
@@ -203,7 +203,7 @@ class _Collector:
         raise _refusal(function, f"{dotted} is a {type(value).__name__}; {hint}", node)
 
     def _function_of_math(self, name: str, fills: Fills) -> str:
-        """A function of `math`: one of our own in its place, unless it is exact on every machine."""
+        """A function of `math`, replaced by one of ours unless it is exact on every machine."""
         return self.name_of(FUNCTIONS[name], fills) if name in FUNCTIONS else f"math.{name}"
 
     def _table(self, dotted: str, values: Table[int] | Table[float]) -> str:
@@ -212,12 +212,13 @@ class _Collector:
         return self._name(None, stem, "table", dotted, f"_table({_literal(values)})")
 
 
-# Reading and rewriting source takes far longer than a look. Whatever is looked up may be replaced, and put back later.
+# Reading and rewriting source takes far longer than checking lookups. An object that was looked up may be replaced, and
+# restored later.
 _collected: dict[Key, list[_Collector]] = {}
 
 
 class _Read:
-    """A kernel as it was read: what it takes from its module, in order, and what became of it under other names."""
+    """A kernel's source: the names that it takes from its module, in order, and the texts with these replaced."""
 
     def __init__(self, function: types.FunctionType, source: str) -> None:
         self.function = function
@@ -229,19 +230,19 @@ class _Read:
         self._rewrite(tree, self._note)
 
     def tree(self) -> ast.FunctionDef:
-        """The definition, to be changed at will."""
+        """The definition, as a new tree that may be changed."""
         tree = module_tree(self.source).body[0]
         assert isinstance(tree, ast.FunctionDef)
         return tree
 
     def with_names(self, names: Mapping[Path, str]) -> str:
-        """The text of a function `_` with other names in place of those of the module."""
+        """The text as a function `_`, with the names of its module replaced."""
         tree = self.tree()
         return _unparse(self.function, tree, self._rewrite(tree, lambda node, path: expression_tree(names[path])))
 
     def _note(self, node: ast.AST, path: Path) -> ast.expr:
         self.references.setdefault(path, node)
-        return ast.Constant(0)  # whatever has no name
+        return ast.Constant(0)  # a placeholder
 
     def _rewrite(self, tree: ast.FunctionDef, resolve: Callable[[ast.AST, Path], ast.expr]) -> list[ast.stmt]:
         rewrite = _Rewrite(self.function, resolve)
@@ -250,12 +251,12 @@ class _Read:
 
 def _unparse(function: types.FunctionType, tree: ast.FunctionDef, body: list[ast.stmt]) -> str:
     made = ast.FunctionDef("_", _arguments(function, tree), body, [], None, lineno=1)
-    vars(made)["type_params"] = []  # Python 3.12 wants it
+    vars(made)["type_params"] = []  # required since Python 3.12
     return ast.unparse(made)
 
 
 class _Rewrite(ast.NodeTransformer):
-    """Global names become names of the module; annotations are dropped, foreign statements refused."""
+    """Replaces global names by names of the module, drops annotations and refuses unsupported statements."""
 
     def __init__(self, function: types.FunctionType, resolve: Callable[[ast.AST, Path], ast.expr]) -> None:
         self.function = function
@@ -306,13 +307,13 @@ class _Rewrite(ast.NodeTransformer):
 
 
 def _is_open(kernel: Filling, fills: Fills) -> bool:
-    """Whether it is a slot that nothing fills, and that does nothing by itself."""
+    """Whether it is a slot without a filling and without a default body."""
     is_slot = getattr(kernel, "__mark__", None) == "slot" and not hasattr(kernel, "__optional__")
     return is_slot and kernel not in fills
 
 
 def _purpose(slot: object) -> str:
-    """What a slot is for: the first line of its docstring."""
+    """The purpose of a slot: the first line of its docstring."""
     return (inspect.getdoc(slot) or "it has no docstring").partition("\n")[0]
 
 
@@ -327,7 +328,7 @@ def _refusal(function: object, wrong: str, node: ast.AST | None = None, *, do: s
 
 
 def stem_of(kernel: Callable[..., object]) -> str:
-    """What the name of a kernel in a generated module begins with; the whole of it unless there are several."""
+    """How the name of a kernel in a generated module begins; a number follows if several share it."""
     module = re.sub(
         r"\W", "_", kernel.__module__.split(".", 1)[-1]
     )  # a script that is run may be a module called <run_path>
@@ -342,7 +343,7 @@ def _plain_function(kernel: object) -> types.FunctionType:
 
 
 def _read(function: types.FunctionType) -> _Read:
-    """A plain function and its source, checked to be what Python runs."""
+    """A plain function with its source, checked against the code that Python runs."""
     if function.__name__ == "<lambda>":
         raise _refusal(function, "a lambda cannot be a kernel; write a def in a module")
     if hasattr(function, "__wrapped__"):
@@ -361,12 +362,12 @@ def _read(function: types.FunctionType) -> _Read:
     return kept[2]
 
 
-# function -> the lines of its file (the very list, which `linecache` replaces when the file changes), its code
+# function -> the lines of its file (the same list object, which `linecache` replaces when the file changes), its code
 _known: dict[types.FunctionType, tuple[list[str], types.CodeType, _Read]] = {}
 
 
 def _source(function: types.FunctionType, lines: list[str]) -> str:
-    """The text of a function. Its file may have been edited: new text would be paired with an old function.
+    """The source of a function; refused if its file was edited after import: old function, new text.
 
     The whole file is compiled, because compiling one function alone can give other bytecode.
     """
@@ -397,7 +398,7 @@ def _definitions(text: str, filename: str) -> dict[tuple[str, int], tuple[types.
 
 @functools.lru_cache(None)
 def _stand_in(written: Written) -> types.FunctionType:
-    """A function that exists as text, as if it had been imported."""
+    """A generated kernel as a function, as if it had been imported."""
     compiled = compile(written.text, f"<written by {written.origin}>", "exec")
     code = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
     function = types.FunctionType(code, {**dict(written.uses), "math": math}, written.name)
@@ -407,18 +408,18 @@ def _stand_in(written: Written) -> types.FunctionType:
 
 @functools.lru_cache(None)
 def _read_written(written: Written) -> _Read | str:
-    """A kernel that exists as text; the text itself, as a function `_`, if nothing in it is to be replaced."""
+    """A generated kernel; only its text, as a function `_`, if nothing in it is to be replaced."""
     stand_in = _stand_in(written)
     tree = module_tree(written.text).body[0]
     assert isinstance(tree, ast.FunctionDef)
     _arguments(stand_in, tree)
-    if not written.uses and _is_plain(stand_in, tree):  # the longest kernels
+    if not written.uses and _is_plain(stand_in, tree):  # the longest kernels are of this kind
         return written.text.replace(f"def {written.name}(", "def _(", 1)
     return _Read(stand_in, written.text)
 
 
 def _is_plain(function: types.FunctionType, tree: ast.FunctionDef) -> bool:
-    """Whether a text can stand as it is: statements on local names, `math` and what Python itself offers."""
+    """Whether a text needs no rewriting: it uses only local names, `math` and builtins."""
     known = {"math", *BUILTINS, *function.__code__.co_varnames}
     for node in (node for statement in tree.body for node in ast.walk(statement)):
         if type(node) in REFUSED or (isinstance(node, ast.Name) and node.id not in known):
@@ -437,7 +438,7 @@ def _body(tree: ast.FunctionDef) -> list[ast.stmt]:
 
 
 def source_of(kernel: Kernel) -> tuple[str, int, list[ast.stmt]]:
-    """File and first line of a kernel, and its statements, whose lines count from there; a written one has its text for a file."""
+    """File and first line of a kernel, and its statements (lines relative to it); generated text is its own file."""
     if isinstance(kernel, Written):
         filename = f"<{kernel.origin}.{kernel.name}>"
         linecache.cache[filename] = (len(kernel.text), None, kernel.text.splitlines(keepends=True), filename)
@@ -473,7 +474,10 @@ def _check_contract(slot: Slot, filling: Filling) -> None:
 
 
 def _plain_integer(argument: ast.expr) -> ast.expr:
-    """An integer that is no literal: for each literal numba compiles a function anew, and one that is always inlined gains nothing."""
+    """An integer that is not a literal: numba compiles a function anew for each literal.
+
+    A function that is always inlined gains nothing from a literal.
+    """
     parts = list(ast.walk(argument))
     constants = [part.value for part in parts if isinstance(part, ast.Constant)]
     plain = all(isinstance(part, (ast.Constant, ast.BinOp, ast.operator)) for part in parts)
@@ -487,7 +491,7 @@ def _is_record(value: object) -> bool:
 
 
 def _literal(value: object) -> str | None:
-    """Source of a number or a tuple of numbers, exact; None for anything else."""
+    """Exact source of a number or a tuple of numbers; None for anything else."""
     if isinstance(value, tuple):
         parts = [_literal(v) for v in value]
         return None if None in parts else "(" + "".join(f"{part}, " for part in parts) + ")"

@@ -1,4 +1,4 @@
-"""Drives a program from Python: chunks of steps, with everything that a checkpoint must hold."""
+"""Drives a program from Python: chunks of steps, with the complete state that a checkpoint must contain."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .guarded import Guarded
 from .looks import unseen
 
 CROSSING_ROWS = 1024
-LARGEST = 1e300  # of a state that is recorded
+LARGEST = 1e300  # limit for the variables of a recorded state
 
 
 class Chunk(NamedTuple):
-    """What a chunk of steps gave: sample rows, crossing rows, and how it ended (0, STOPPED or a failure code)."""
+    """Result of a chunk of steps: sample rows, crossing rows, and how it ended (0, STOPPED or a failure code)."""
 
     rows: Array
     crossings: Array
@@ -28,7 +28,10 @@ class Chunk(NamedTuple):
 
 
 class Driver:
-    """A run in progress. `step` counts the steps made; z + e is the state after them. `member`: its number in an ensemble."""
+    """A run in progress.
+
+    `step` counts the steps made; z + e is the state after them. `member`: its number in an ensemble.
+    """
 
     def __init__(self, program: Program, z: Array, *, t0: float, dt: float, every: int, member: int = 0) -> None:
         self.program = program
@@ -37,7 +40,7 @@ class Driver:
         n, stepper = program.view.dimension, program.stepper
         watched = program.crossing is not None
         given = np.asarray(z, dtype=float)
-        if given.shape != (n,):  # compiled code would read and write beyond it
+        if given.shape != (n,):  # compiled code would access memory beyond it
             raise ValueError(
                 f"z has the shape {given.shape}, the view {program.view.name} needs ({n},): use its `pack`"
             )
@@ -48,12 +51,12 @@ class Driver:
         self._work_array = Guarded(stepper.work)
         self.z, self.e, self.carry, self.scale, self.looks, self.marks = self._kept_arrays.arrays
         (self._work,) = self._work_array.arrays
-        self._is_tried = False  # whether steps were made, and none left its arrays
+        self._is_tried = False  # whether steps were made, and no kernel left its arrays
         self.par = program.new_par(self.dt)
         states = 4 if stepper.observe is None else 6
         self._copies = np.zeros(states * n + program.width if watched else 0)
         self._spare = np.zeros(stepper.carry if watched else 0)
-        # one step may cross every section and event once, and the steps that a method makes within it again
+        # one step may cross every section and event once, and each inner step of the method may do so again
         rows = CROSSING_ROWS + crossing_count(self.marks) if watched else 0
         self._crossings = np.zeros((rows, 2 + program.width))
         self._no_crossings = np.zeros((0, 2 + program.width))
@@ -61,9 +64,9 @@ class Driver:
         self._advance_members, self._compiled = program.advance_members, program.compiled
 
     def _gather(self) -> None:
-        """The arguments of the loop that stay where they are: a short run would spend its time on gathering them.
+        """Collect the constant arguments of the loop once; collecting them per call would dominate a short run.
 
-        The arrays are written into, never replaced.
+        The arrays are modified in place, never replaced.
         """
         self._begin, self._length, self._count = np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.int64)
         self._outcome = np.zeros((1, 2), dtype=np.int64)
@@ -87,19 +90,19 @@ class Driver:
         return self.z
 
     def state(self) -> dict[str, Array]:
-        """All that the future depends on, by name; to be copied if steps follow."""
+        """Everything that determines the future, by name; views, to be copied before further steps."""
         fold = self.program.view.fold
         z, e = (self.z, self.e) if fold is None else (fold.fold(self.z), self.e[:0])
         return {"z": z, "e": e, "carry": self.carry, "scale": self.scale, "looks": self.looks, "marks": self.marks}
 
     @property
     def state_bytes(self) -> int:
-        """Size of that."""
+        """Size of the state in bytes."""
         kept = sum(self.program.view.kept_sizes)
         return 8 * kept + sum(array.nbytes for array in (self.carry, self.scale, self.looks, self.marks))
 
     def restore(self, step: int, arrays: dict[str, Array]) -> None:
-        """Go (back) to a state; one that knows of no looks has seen nothing between its samples."""
+        """Go (back) to a state; a state without looks counts as one that saw nothing between its samples."""
         self.step = step
         arrays = {"looks": unseen(self.looks.shape[1])} | arrays
         self.z[...] = self.program.view.stepped(arrays["z"])
@@ -109,9 +112,9 @@ class Driver:
             getattr(self, name)[...] = arrays[name]
 
     def first_row(self) -> Chunk:
-        """The row of the state as it is; to be taken before the first step. NOT_FINITE if it is not defined there.
+        """The row of the present state, for use before the first step. NOT_FINITE if it is not defined there.
 
-        KernelError for a system with more invariants than it says: compiled code would write them where no row has room.
+        KernelError for a system with more invariants than it declares: compiled code would write them beyond the row.
         """
         row = Guarded(self.program.width, room=len(self.z))
         try:
@@ -123,7 +126,7 @@ class Driver:
         return chunk
 
     def record(self, rows: Array | None = None) -> Chunk:
-        """The row of the state as it is, written into `rows` if they are given."""
+        """The row of the present state, written into `rows` if given."""
         if rows is None:
             rows = np.empty((1, self.program.width))
         rows.fill(np.nan)
@@ -132,11 +135,11 @@ class Driver:
         return Chunk(rows, self._no_crossings, OK if defined else NOT_FINITE)
 
     def advance(self, steps: int) -> Chunk:
-        """Make steps; on failure the state is that before the failing step, and rows until then are returned."""
+        """Make steps; on failure, return to the state before the failing step and return the rows up to it."""
         back = self.way_back()
         try:
             chunk = self.attempt(steps)
-        except IndexError as fault:  # of plain Python, or of code that checks its subscripts
+        except IndexError as fault:  # raised by plain Python, or by code that checks its subscripts
             back()
             raise out_of_bounds(self, steps) from fault
         if not self._is_tried:
@@ -150,7 +153,7 @@ class Driver:
         return self._until_failure(steps, chunk.status)
 
     def attempt(self, steps: int) -> Chunk:
-        """Make steps, as the loop does it: the last of them may be a failure."""
+        """Make steps exactly as the loop does; the last of them may have failed."""
         first = self.step
         rows = np.empty((steps // self.every + 1, self.program.width))
         crossings: list[Array] = []
@@ -169,24 +172,24 @@ class Driver:
         return Chunk(rows[:filled], np.concatenate(crossings) if crossings else self._no_crossings, status)
 
     def _is_sound(self, chunk: Chunk) -> bool:
-        """Whether a chunk and the state after it are finite, the invariants of that state included."""
+        """Whether a chunk and the state after it are finite, including the invariants of that state."""
         if not (_is_finite(chunk.rows) and _is_finite(chunk.crossings)):
             return False
         if len(chunk.rows) and self.step % self.every == 0:
-            return True  # the last row is that of the state, whose size the loop looks at where it samples
+            return True  # the last row is that of the state, and the loop checks the size of sampled states
         marks, scale = self.marks.copy(), self.scale.copy()
         row = self.first_row()
         self.marks[...], self.scale[...] = marks, scale
         return row.status == OK and self._is_small()
 
     def _is_small(self) -> bool:
-        """Whether no variable is large beyond use."""
+        """Whether all variables are below the limit `LARGEST`."""
         return bool(self.z.min() > -LARGEST and self.z.max() < LARGEST)
 
     def _until_failure(self, steps: int, status: int) -> Chunk:
-        """Repeat a chunk that failed up to its last sound step, found by halving.
+        """Repeat a failed chunk up to its last sound step, which is found by bisection.
 
-        The loop looks at the state only where it is sampled; so the failing step is the same whatever `every` is.
+        The loop checks the state only where it is sampled; bisection makes the failing step independent of `every`.
         """
         parts: list[Chunk] = []
         left = steps
@@ -208,7 +211,7 @@ class Driver:
         )
 
     def jump(self) -> tuple[int, float]:
-        """Make the step that fails once more: the variable that changes most in it, and by how much; the state stays."""
+        """Repeat the failing step: the variable that changes most, and its change; the state is restored."""
         back, z = self.way_back(), self.variables().copy()
         self.attempt(1)
         with np.errstate(all="ignore"):
@@ -217,16 +220,16 @@ class Driver:
         return int(change.argmax()), float(change.max())
 
     def trace(self) -> tuple[int | None, list[float]]:
-        """Make the step that fails once more, for what the method can tell of it; the state stays."""
+        """Repeat the failing step to get the diagnostics of the method; the state is restored."""
         back = self.way_back()
         self.attempt(1)
         back()
         return self.program.method.trace(self.program.view, self._work)
 
     def way_back(self) -> Callable[[], None]:
-        """What brings the state back as it is now."""
+        """A function that restores the present state."""
         step = self.step
-        if self.program.view.fold is not None:  # of a long chain half of the numbers are enough
+        if self.program.view.fold is not None:  # for a long chain half of the numbers suffice
             state = self.state()
             folded = {name: array if name == "z" else array.copy() for name, array in state.items()}
             return lambda: self.restore(step, folded)
@@ -239,12 +242,12 @@ class Driver:
         return back
 
     def _call(self, steps: int, rows: Array, *, ahead: int = 0) -> tuple[int, int]:
-        """One call of the loop over members, with this run as the only one, which is so many steps ahead of `step`."""
+        """One call of the loop over members for this run alone, from the state `ahead` steps after `step`."""
         self._begin[0], self._length[0], self._count[0] = self.t0, self.dt, steps
         arguments = (
             *self._state, self.step + ahead, self._count, self.every, *self._kinds, *self._tables, rows[None], *self._kept,
         )  # fmt: skip
-        if self._compiled:  # it goes on with inf and nan, and nobody is told
+        if self._compiled:  # compiled code continues with inf and nan without a warning
             self._advance_members(*arguments)
         else:
             try:
@@ -253,11 +256,11 @@ class Driver:
             except (ArithmeticError, ValueError) as fault:
                 if LOCKED in str(fault):
                     raise blame_write_into_parameter(self, fault) from fault
-                return NOT_FINITE, 0  # Python's floats raise where compiled code goes on with inf or nan
+                return NOT_FINITE, 0  # Python's floats raise where compiled code continues with inf or nan
         status, made = self._outcome[0].tolist()
         return status, made
 
 
 def _is_finite(rows: Array) -> bool:
     """Whether all numbers are."""
-    return rows.size == 0 or np.count_nonzero(np.isfinite(rows)) == rows.size  # a third of the time of `all`
+    return rows.size == 0 or np.count_nonzero(np.isfinite(rows)) == rows.size  # takes a third of the time of `all`

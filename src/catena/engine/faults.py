@@ -1,4 +1,4 @@
-"""Where a kernel left its arrays, or wrote into parameters: in plain Python, whose lines are those of the kernels, steps are made again."""
+"""Find where a kernel left its arrays or wrote to parameters: repeat steps in plain Python, with the kernels' lines."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DO = (
 
 
 def out_of_bounds(driver: Driver, steps: int) -> KernelError:
-    """The error for the first of these steps that leaves an array, with the kernel and its line; 0 steps only record the state."""
+    """The error, with kernel and line, for the first of these steps that leaves an array; 0 steps: only record."""
     for power in reversed(range(steps.bit_length())):
         fault_in(driver, 2**power)
     return locate(driver, min(steps, 1))
 
 
 def locate(driver: Driver, steps: int) -> KernelError:
-    """The error for the first of these steps that leaves an array in plain Python; 0 steps only record the state."""
+    """The error for the first of these steps that leaves an array in plain Python; 0 steps: only record the state."""
     program = driver.program
     checked = build(program.system, program.method, crossing=program.crossing, compiled=False, checked=True)
     again = type(driver)(checked, driver.variables(), t0=driver.t0, dt=driver.dt, every=driver.every)
@@ -48,7 +48,7 @@ def locate(driver: Driver, steps: int) -> KernelError:
 
 
 def blame_write_into_parameter(driver: Driver, fault: Exception) -> KernelError:
-    """The error for a kernel that writes into a parameter, which all drivers, threads and members share."""
+    """The error for a kernel that writes to a parameter, which all drivers, threads and members share."""
     place = traceback.extract_tb(fault.__traceback__)[-1]
     return KernelError(
         f"{driver.program.title}: kernel {place.name} writes into a parameter",
@@ -58,7 +58,7 @@ def blame_write_into_parameter(driver: Driver, fault: Exception) -> KernelError:
 
 
 def fault_in(driver: Driver, steps: int) -> IndexError | None:
-    """What leaves an array in these steps, with the state as before them; None if nothing does, with the state after them."""
+    """The access outside an array in these steps, after which the state is restored; None if there is none."""
     step, before = driver.step, {name: array.copy() for name, array in driver.state().items()}
     try:
         driver.attempt(steps) if steps else driver.record()

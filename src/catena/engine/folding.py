@@ -1,5 +1,8 @@
-"""What the audit of an ensemble keeps of sample rows: largest deviations, and their sums over blocks of samples; of what a method adds up,
-sums over both halves of the samples in which a run has settled; and what these tell in the end."""
+"""Running statistics of sample rows for the audit of an ensemble.
+
+For invariants: largest deviations, and their sums over blocks of samples. For the sums of a method: totals over both
+halves of the samples after a run has settled. At the end, conclusions from these.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +18,25 @@ from .build import compile_function
 from .headers import array_type
 from .looks import HIGHEST, LOWEST, STEPS, TOTAL
 
-EQUILIBRATION = 5  # the first of so many parts of a run is left out of averages
+EQUILIBRATION = 5  # the first 1/5 of a run is left out of averages
 
 
 def first_settled(samples: int) -> int:
-    """The first sample that counts for averages where nothing else is said: a fifth of a run is left to it to settle."""
+    """The first sample that counts for averages by default: the first fifth of a run is left out, to let it settle."""
     return -(-samples // EQUILIBRATION)
 
 
 def settle_edges(samples: int) -> NDArray[np.int64]:
-    """Numbers of the samples between which lie: what is left out, the first half of the rest, the second half."""
+    """Sample numbers that separate three parts: what is left out, the first half of the rest, the second half."""
     first = first_settled(samples)
     return np.array([0, first, first + (samples - first) // 2, samples], dtype=np.int64)
 
 
 def fold(rows, count, number, start, edges, worst, sums):
-    """Take the first `count` rows of invariants into `worst` (k) and `sums` (blocks, k); the first of them is sample `number`.
+    """Fold the first `count` rows of invariants into `worst` (k) and `sums` (blocks, k); the first is sample `number`.
 
-    One after the other, so that the bits do not depend on how many come at once. Block b begins at sample edges[b].
+    Rows are folded one by one, so that the bits do not depend on how many arrive at once. Block b begins at sample
+    edges[b].
     """
     for i in range(start.shape[0]):
         block = 0
@@ -45,7 +49,7 @@ def fold(rows, count, number, start, edges, worst, sums):
 
 
 def fold_accounts(rows, count, number, edges, sums):
-    """Take the first `count` rows of what a method adds up into `sums` (blocks, k), alike."""
+    """Fold the first `count` rows of the method's sums into `sums` (blocks, k), in the same way."""
     for i in range(rows.shape[1]):
         block = 0
         for row in range(count):
@@ -55,7 +59,7 @@ def fold_accounts(rows, count, number, edges, sums):
 
 
 def all_finite(rows):
-    """Whether no number is inf or nan; all are counted, for a loop that may end at each of them takes longer."""
+    """Whether no number is inf or nan. It counts all of them, because a loop that may end early is slower."""
     wrong = 0
     for row in range(rows.shape[0]):
         for i in range(rows.shape[1]):
@@ -64,7 +68,7 @@ def all_finite(rows):
 
 
 def fold_members(rows, number, public, start, edges, worst, sums, settled, added, status):
-    """Both for rows (members, samples, width) of members that have not failed; status is NOT_FINITE where a row is not finite."""
+    """Both for rows (members, samples, width) of members that have not failed; nan or inf sets NOT_FINITE."""
     for k in range(rows.shape[0]):
         if status[k] == OK and not all_finite(rows[k]):
             status[k] = NOT_FINITE
@@ -75,10 +79,11 @@ def fold_members(rows, number, public, start, edges, worst, sums, settled, added
 
 
 def conclude(samples, start, worst, scale, sums, looks, seen, lasting, usual):
-    """What is known of each invariant of a member that made `samples` samples, the start among them.
+    """Results for each invariant of a member with `samples` samples, including the start.
 
-    seen : largest deviation of the samples, or between them; lasting : mean over blocks of the magnitude of the mean deviation;
-    usual : mean over time of the largest of its terms, the largest of all where nobody looked
+    seen : largest deviation, at samples or between them; lasting : mean over blocks of the magnitude of the mean
+        deviation;
+    usual : mean over time of its largest term; the largest of all if there were no looks
     """
     for i in range(start.shape[0]):
         seen[i] = max(worst[i], max(looks[HIGHEST, i] - start[i], start[i] - looks[LOWEST, i]))
@@ -90,7 +95,7 @@ def conclude(samples, start, worst, scale, sums, looks, seen, lasting, usual):
 
 
 def conclude_members(samples, public, start, status, worst, scale, sums, looks, seen, lasting, usual):
-    """The same of members, leading axis member; nothing is known of those that failed. start are their first rows."""
+    """The same for members, leading axis member; nothing is known of those that failed. start: their first rows."""
     for k in range(status.shape[0]):
         if status[k] == OK:
             conclude(samples, start[k, public:], worst[k], scale[k], sums[k], looks[k], seen[k], lasting[k], usual[k])
@@ -105,25 +110,25 @@ def conclude_members(samples, public, start, status, worst, scale, sums, looks, 
 
 @cache
 def compile_conclude_members() -> Callable[..., object]:
-    """`conclude_members` for the processor, which holds no lock of the interpreter."""
+    """`conclude_members` compiled for the CPU; it releases the GIL."""
     types = (0, 0, 2, array_type(1, "int64"), 2, 2, 3, 3, 2, 2, 2)
     return compile_function(conclude_members, "types.void", types, "what the audits of members conclude")
 
 
 @cache
 def compile_fold_members() -> Callable[..., object]:
-    """`fold_members` for the processor, which holds no lock of the interpreter; edges are float64, too."""
+    """`fold_members` compiled for the CPU; it releases the GIL. edges are float64, too."""
     types = (3, 0, 0, 2, 1, 2, 3, 1, 3, array_type(1, "int64"))
     return compile_function(fold_members, "types.void", types, "sums of the audits of members")
 
 
 @cache
 def compile_fold() -> Callable[..., object]:
-    """`fold` for the processor; edges are float64, too."""
+    """`fold` compiled for the CPU; edges are float64, too."""
     return compile_function(fold, "types.void", (2, 0, 0, 1, 1, 1, 2), "sums of an audit")
 
 
 @cache
 def compile_fold_accounts() -> Callable[..., object]:
-    """`fold_accounts` for the processor; edges are float64, too."""
+    """`fold_accounts` compiled for the CPU; edges are float64, too."""
     return compile_function(fold_accounts, "types.void", (2, 0, 0, 1, 2), "sums of what a method adds up")

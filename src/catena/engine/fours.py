@@ -1,6 +1,6 @@
-"""`catena.kernels.fours` and `eights` for a processor: the numbers are a vector of LLVM, and each function one or two of its instructions.
+"""`catena.kernels.fours` and `eights` for a CPU: an LLVM vector, each function one or two instructions.
 
-A processor whose registers are narrower takes two for eight numbers.
+A CPU with narrower registers needs two of them for eight numbers.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from numba.core.typing.templates import Signature
 
 PLACE = ir.IntType(32)
-ALIGNED = 8  # bytes: numbers of an array begin at these
+ALIGNED = 8  # bytes: guaranteed alignment of the numbers of an array
 
 Emit = "Callable[[IRBuilder, Sequence[Type], Sequence[Value], BaseContext], Value]"
 
 
 class Vector(types.Type):
-    """So many numbers side by side."""
+    """A vector of `count` numbers."""
 
     def __init__(self, count: int) -> None:
         super().__init__(f"vector of {count}")
@@ -48,7 +48,7 @@ class _VectorModel(models.PrimitiveModel):
 
 
 def _make(count: int, result: Callable[..., Type], emit: Callable[..., Value]) -> object:
-    """An intrinsic of so many arguments; emit(builder, context, types, values) writes its instructions."""
+    """An intrinsic with this number of arguments; emit(builder, context, types, values) writes its instructions."""
 
     def typed(kinds: Sequence[Type]) -> tuple[Signature, Callable[..., Value]]:
         def written(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
@@ -139,7 +139,7 @@ def _of(
     same: Callable[..., object],
     parts: Callable[..., object],
 ) -> dict[Callable[..., object], object]:
-    """What brings vectors of this kind and takes them away."""
+    """Intrinsics that load, store, fill and split vectors of this kind."""
     return {
         load: _make(2, lambda *_: kind, partial(_load, kind)),
         store: _make(3, lambda *_: types.void, partial(_store, kind)),
@@ -166,5 +166,5 @@ NAMES = {function.__name__: made for function, made in VECTORS.items()}
 
 
 def on_vectors(function: FunctionType) -> object:
-    """What stands for a function of `catena.kernels.fours` or `eights` in a generated module, where its name begins with that of its module."""
+    """The vector form of a function of `catena.kernels.fours` or `eights`; generated names start with the module."""
     return NAMES[function.__name__.removeprefix("kernels_fours_").removeprefix("kernels_eights_")]

@@ -1,4 +1,4 @@
-"""Arrays for compiled code, which checks no subscript: behind each stand numbers that nobody may change."""
+"""Arrays for compiled code, which checks no subscripts, each followed by guard numbers that must not change."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from ..arrays import Array
 from ..methods.base import LINE, zeros_at_a_line
 
-GUARD = float.fromhex("0x1.5afe5afe5afep-900")  # no step computes it
+GUARD = float.fromhex("0x1.5afe5afe5afep-900")  # a value that no step computes
 UNTOUCHED = np.full(2 * LINE, GUARD).tobytes()
 
 
 class Guarded:
-    """Arrays in one piece of memory, each from a line of 64 bytes on, so that all of them are copied at once.
+    """Arrays in one block of memory, each aligned to 64 bytes, so that all of them are copied at once.
 
-    Behind each of them stand at least eight numbers that are nobody's: a kernel that declares too little memory
+    Each of them is followed by at least eight guard numbers: a kernel that declares too little memory
     (`Stepper.work`, `Stepper.carry`) writes there first.
 
     Parameters
     ----------
-    arrays : what they begin with; a number is one of so many zeros
-    room : numbers behind all of them that nobody looks at: what a kernel writes far beyond the last array does no harm there
+    arrays : their initial values; a number means an array of zeros of that length
+    room : unchecked numbers after all of them, so that a kernel that writes far beyond the last array does no harm
 
     Attributes
     ----------
-    memory : all of it
-    arrays : those that were given, to be written into
+    memory : the whole block
+    arrays : views of the given arrays, to be modified in place
     """
 
     def __init__(self, *arrays: Array | int, room: int = 0) -> None:
@@ -48,7 +48,7 @@ class Guarded:
             first += end
 
     def is_sound(self) -> bool:
-        """Whether nobody wrote behind an array."""
+        """Whether all guard numbers are unchanged."""
         return all(
             guard.tobytes() == UNTOUCHED[: guard.nbytes] for guard in self._guards
-        )  # a short run would feel more
+        )  # more would slow down a short run

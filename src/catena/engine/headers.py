@@ -1,4 +1,4 @@
-"""What a collected kernel becomes: compiled for the processor, for CUDA, or plain Python.
+"""What a collected kernel becomes: code compiled for the CPU, for CUDA, or plain Python.
 
 The functions of a generated module are the same in all three; only the header and the entry differ.
 """
@@ -13,8 +13,8 @@ from . import bounds, calls
 from .collector import Part
 from .numba_private import KNOWN
 
-STRICT = 'error_model="numpy", fastmath=False'  # strict IEEE: nothing else of how it is compiled may change a bit
-# what `if` becomes inside of an expression; a choice is no branch for a compiler
+STRICT = 'error_model="numpy", fastmath=False'  # strict IEEE: compiler options must not change a bit
+# the expression form of `if`: to a compiler a selection is not a branch
 CHOOSING = """\
 @_inline
 def _holds(condition):
@@ -23,8 +23,8 @@ def _holds(condition):
 def _chosen(condition, a, b):
     return a if condition else b
 """
-# `_nrt=False` (private in numba) makes every allocation a compile error
-# and spares the reference counting of slices; callees without wrappers compile faster.
+# `_nrt=False` (private in numba) makes every allocation a compile error and avoids reference counting of slices.
+# Callees without wrappers compile faster.
 CPU = f"""\
 import math
 from catena.engine.sharing import namedtuple, share
@@ -35,7 +35,7 @@ _inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _fn = _apart = share(njit(**_strict, **_inner), "fn")
 _inline = share(njit(inline="always", **_strict, **_inner), "inline")
 {CHOOSING}"""
-# A call hands over every array in seven parts: in the loops of a small system that costs more than the arithmetic.
+# A call passes every array in seven parts: in the loops of a small system this costs more than the arithmetic.
 INLINED = """\
 _fn = share(njit(forceinline=True, **_strict, **_inner), "within")
 """
@@ -53,8 +53,8 @@ from numba import cuda
 _fn = cuda.jit(device=True, fastmath=False)
 _apart = _inline = _fn
 {CHOOSING}"""
-# What kernels on lanes and elementary functions need: functions that always become part of the loop around them, fused multiply-adds,
-# the bits of numbers, tables, indices without sign.
+# For kernels on lanes and elementary functions: functions that are always inlined into the loop around them, fused
+# multiply-adds, the bits of numbers, tables, unsigned indices.
 LANES = {
     CPU: """\
 from numba.extending import intrinsic
@@ -116,7 +116,7 @@ def _counted(index):
     return index
 """,
 }
-# Four numbers at a time: vectors where they are compiled for a processor, tuples elsewhere.
+# Four numbers at a time: vectors if compiled for a CPU, tuples otherwise.
 FOURS = {
     CPU: """\
 from catena.engine.fours import on_vectors
@@ -125,8 +125,8 @@ _vector = share(on_vectors, "vector")
     PYTHON: "_vector = _fn\n",
     CUDA: "_vector = _fn\n",
 }
-# What random numbers need: a product of integers that may use all bits. numba multiplies integers with `nsw`, that is, as if
-# none ever overflowed, and the compiler concludes what the sign must be.
+# For random numbers: a product of integers that may use all bits. numba multiplies integers with `nsw`, which tells the
+# compiler that they never overflow, and the compiler draws conclusions about the sign.
 WIDE = {
     CPU: """\
 from numba.extending import intrinsic
@@ -140,7 +140,7 @@ def _wide_product(context, a, b):
     PYTHON: """\
 from catena.kernels.noise import wide_product as _wide_product
 """,
-    # a GPU has an instruction for it, which its compiler does not find by itself; the simulator is plain Python
+    # a GPU has an instruction for this, which its compiler does not find; the simulator is plain Python
     CUDA: """\
 from numba import config, types
 if config.ENABLE_CUDASIM:
@@ -157,18 +157,18 @@ else:
         return types.int64(types.int64, types.int64), emit
 """,
 }
-# what threads need that share a state
+# for threads that share a state
 TOGETHER = """\
 @_fn
 def _together():
     cuda.syncthreads()
 """
-# what the equations of a top read instead of `par`; a tuple has its names in plain Python, too
+# what the equations of a top read instead of `par`; a tuple with names, so that it works in plain Python, too
 SPUN = """\
 _spun = namedtuple("_spun", ("inverse", "frame", "potential"))
 """
-# numba leaves the packing of straight-line code (superword-level parallelism) off. It serves methods whose stages lie
-# side by side and slows others down, so it is switched on while such an entry is compiled, and only then.
+# numba disables the vectorisation of straight-line code (superword-level parallelism). It helps methods whose stages
+# are stored side by side and slows down others, so it is enabled while such an entry is compiled, and only then.
 PACKED = """\
 from numba import config
 def _packed(compile):
@@ -183,7 +183,7 @@ def _packed(compile):
     return compiled
 """
 
-# What checked subscripts need; those of a GPU are checked in its simulator, which is plain Python.
+# For checked subscripts; those of a GPU are checked in its simulator, which is plain Python.
 CHECKS = {CPU: bounds.COMPILED, PYTHON: bounds.PLAIN, CUDA: bounds.PLAIN}
 
 ArrayType = tuple[str, int, str]  # name, number of dimensions, dtype
@@ -200,14 +200,14 @@ def module_text(
     checked: bool = False,
     with_ground: Collection[str] = (),
 ) -> str:
-    """Text of a module: header, parameters, the functions, and the last of them as `advance`; checked by `bounds` if asked for.
+    """Text of a module: header, parameters, functions, the last of them as `advance`; with `bounds` checks on request.
 
-    last : what ends the header, after all that the functions turn out to need
+    last : end of the header, after the parts that the functions turn out to need
     """
     return _write(title, tuple(parts), tuple(par), header, entry, last, checked, tuple(with_ground))
 
 
-@functools.lru_cache(maxsize=32)  # short runs of the same system would spend their time on this
+@functools.lru_cache(maxsize=32)  # otherwise it would dominate short runs of the same system
 def _write(
     title: str,
     parts: tuple[Part, ...],
@@ -220,13 +220,13 @@ def _write(
 ) -> str:
     if checked:
         base = next(base for base in CHECKS if header.startswith(base))
-        # what is checked is compiled apart: all in one function takes minutes
+        # checked functions are not inlined: all in one function would take minutes to compile
         header = base + CHECKS[base] + header.removeprefix(base).replace(INLINED, "")
         parts = tuple(bounds.add_checks(part, with_ground) for part in parts)
     fewer: list[str] = []
     if header.startswith(CPU) and not checked:
         types = {name: f"{dtype} {dimensions}" for name, dimensions, dtype in par}
-        # straight-line code that is packed takes twice the time to compile if all of it is one function
+        # vectorised straight-line code takes twice as long to compile if it is all one function
         fewer, arranged = calls.narrow(parts if PACKED in header else calls.within_their_callers(parts), types)
         parts = tuple(arranged)
     if any(part.mark in ("within", "table") or "_multiply_add(" in part.text for part in parts):
@@ -242,8 +242,8 @@ def _write(
     header += last
     listing = [f"# {title}", "# Parts, in order of definition:"]
     listing += [f"#   {part.name}: {part.origin}" for part in parts]
-    # numba compares namedtuple types by their name: the name must differ wherever the arrays differ, and only there, so that
-    # functions of several modules can be the same
+    # numba compares namedtuple types by name: the name must differ if and only if the arrays differ, so that
+    # several modules can share functions
     unique = hashlib.sha256(repr(list(par)).encode()).hexdigest()[:12]
     fields = tuple(name for name, _, _ in par)
     lines = [*listing, header, f'Parameters_{unique} = namedtuple("Parameters_{unique}", {fields})']
@@ -270,6 +270,6 @@ def array_type(dimensions: int, dtype: str = "float64") -> str:
 def parameters_type(par: Sequence[ArrayType]) -> str:
     """Type of `par`."""
     members = [array_type(dimensions, dtype) for _, dimensions, dtype in par]
-    if len(set(members)) == 1:  # numba has a type of its own for this
+    if len(set(members)) == 1:  # numba has a separate type for this
         return f"types.NamedUniTuple({members[0]}, {len(members)}, Parameters)"
     return f"types.NamedTuple(({', '.join(members)}), Parameters)"

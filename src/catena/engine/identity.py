@@ -1,9 +1,9 @@
-"""Which program it is: a digest of what a generated loop computes, whatever its functions are called and wherever they stand.
+"""Identity of a program: a digest of what its loop computes, whatever the names and order of its functions.
 
-The bits of a run are decided by the operations of its kernels and their order, the numbers written in them, the tables of the method
-and the parameters of the system. These are what the digest is of. A function is its operations, so the names of functions and of
-their variables, comments, docstrings, annotations, files and the order of definition are not in it; neither are the marks, which
-decide how fast a function is, not what it gives: floating point is strict.
+The bits of a run are determined by the operations of its kernels and their order, the literals in them, the tables of
+the method and the parameters of the system. The digest covers exactly these. A function enters by its operations, so
+the digest ignores names of functions and of their variables, comments, docstrings, annotations, files and the order of
+definition. It also ignores the marks, which affect speed but not results: floating point is strict.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def program_digest(
     Parameters
     ----------
     system, method, crossing, entry : as for `catena.engine.build.program_parts`
-    kernels, formulas : what else decides the numbers that are stored: kernels on their own, and functions of plain Python
+    kernels, formulas : other code that determines the stored numbers: single kernels, and functions of plain Python
     """
     view, stepper, parts = program_parts(system, method, crossing=crossing, entry=entry)
     arrays = Arrays.of(system, view, stepper).named_in(parts).together
@@ -57,7 +57,7 @@ def program_digest(
 
 
 def parts_digest(parts: Sequence[Part]) -> str:
-    """Digest of collected functions and tables, which is that of the last of them: the others are in it where they are called."""
+    """Digest of collected functions and tables: that of the last one, which includes the others through its calls."""
 
     def made() -> str:
         known: dict[str, str] = {}
@@ -69,11 +69,11 @@ def parts_digest(parts: Sequence[Part]) -> str:
                 known[part.name] = _sha256(part.text.removeprefix(part.name))
         return known[parts[-1].name]
 
-    return remember("\n".join(part.text for part in parts), made)  # a tenth of a second, for long texts
+    return remember("\n".join(part.text for part in parts), made)  # cached, because long texts take a tenth of a second
 
 
 def formula_digest(function: Callable[..., object]) -> str:
-    """Digest of a function of plain Python, and of those of catena that it calls."""
+    """Digest of a function of plain Python, and of the functions of catena that it calls."""
     assert isinstance(function, types.FunctionType)
     definition = module_tree(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(definition, ast.FunctionDef)
@@ -88,7 +88,7 @@ def formula_digest(function: Callable[..., object]) -> str:
 
 
 def _definition_digest(definition: ast.FunctionDef, known: Mapping[str, str]) -> str:
-    """Digest of a function that uses these names, each of which stands for what is given with it."""
+    """Digest of a function and the names that it uses, each with its meaning."""
     arguments = [node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)]
     stored = [n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     own = {name: f"v{number}" for number, name in enumerate(dict.fromkeys([*arguments, *stored]))}
@@ -98,7 +98,7 @@ def _definition_digest(definition: ast.FunctionDef, known: Mapping[str, str]) ->
 
 
 def _write(node: object, names: Mapping[str, str], words: list[str]) -> None:
-    """The tree of a text as words: the same whatever version of Python reads it."""
+    """The tree of a text as words, independent of the version of Python."""
     if isinstance(node, list):
         words.append("[")
         for inner in node:

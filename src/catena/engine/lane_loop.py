@@ -1,7 +1,7 @@
-"""The entry of a program on lanes: a loop over blocks of members, each with the loop of one run (`catena.engine.loop`), whose numbers are lanes.
+"""The entry of a program on lanes: a loop over blocks of members, each with the loop of one run on lanes.
 
-The lane is the last index of every array here. What steps write into stands on the stack while a block is followed, so that the
-compiler can hold it in registers.
+The loop of one run is that of `catena.engine.loop`. The lane is the last index of every array here. Arrays that steps
+write to are on the stack while a block is advanced, so the compiler can keep them in registers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AFTER = {
 }  # fmt: skip
 BRANCHES = (ast.If, ast.IfExp, ast.While)
 
-# All becomes part of the entry: a call would need what the stack holds in memory.
+# Everything is inlined into the entry: a call would force the stack arrays into memory.
 COMPILED = """\
 from catena.engine import lane_types as _lane_types
 _fn = _apart = _inline = _within = _vector = share(njit(forceinline=True, **_strict, **_inner), "within")
@@ -49,18 +49,21 @@ def _room(count):
 
 
 def lane_header(*, compiled: bool, lanes: int) -> str:
-    """What follows the usual header; the compiled one names the version of the types, which are no part of the text."""
+    """Text that follows the usual header.
+
+    If compiled, it includes the version of the lane types, which generated text does not contain.
+    """
     return f"# lanes {version_of_lanes()}\n{COMPILED.format(lanes=lanes)}" if compiled else PLAIN.format(lanes=lanes)
 
 
 @cache
 def version_of_lanes() -> str:
-    """Of their types, which no generated text contains."""
+    """Version of the lane types: generated text does not contain them, so the cache needs it."""
     return hashlib.sha256(Path(__file__).with_name("lane_types.py").read_bytes()).hexdigest()[:16]
 
 
 def on_lanes(parts: Sequence[Part]) -> list[Part]:
-    """The same functions, those of numbers alone marked that branch: they are called lane by lane."""
+    """The same functions; those that branch and take only numbers are marked to be called lane by lane."""
     return [
         replace(part, mark="by_lane") if part.mark != "table" and _branches_on_numbers(part.text) else part
         for part in parts
@@ -89,15 +92,15 @@ def lane_loop(
     sizes: dict[str, int],
     compiled: bool,
 ) -> str:
-    """Text of the entry, to follow that of the functions.
+    """Text of the entry, which follows that of the functions.
 
-    varied : names of `par`, perhaps "tab", of which each lane has its own; the others are one for all
-    scratch : names of `par` that are written into
+    varied : names of `par`, perhaps "tab", that differ between lanes; the others are common to all
+    scratch : names of `par` that kernels write to
     sizes : numbers in z, work and carry
     """
 
     def own(name: str, dimensions: int, dtype: str) -> str:
-        """The type of an argument: with the block first and the lane last, only the lane last, or one for all."""
+        """The type of an argument: block first and lane last, lane last only, or common to all."""
         return array_type(dimensions + (2 if name in varied else 1), dtype)
 
     def seen(name: str, argument: str) -> str:

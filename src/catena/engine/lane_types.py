@@ -1,10 +1,11 @@
-"""Numbers of several members side by side, as numba sees them: a type with the arithmetic of `float`, each operation on all lanes at once.
+"""Numbers of several members side by side: a numba type with the arithmetic of `float`, on all lanes at once.
 
-Kernels are plain functions of numbers and arrays; compiled for this type they step as many members as there are lanes. Every operation is
-that of IEEE arithmetic in each lane, and none is contracted or reassociated: the bits of a member are those that it has alone.
+Kernels are plain functions of numbers and arrays; compiled for this type, they step as many members as there are lanes.
+Every operation is that of IEEE arithmetic in each lane, and none is contracted or reassociated: a member has the same
+bits as on its own.
 
-There is no truth of a comparison of lanes: a kernel that branches on one is not compiled, unless it asks for all of them (`holds`). A function
-of numbers that branches, such as a sine, is called for one lane after the other (`by_lane`).
+A comparison of lanes has no truth value: a kernel that branches on one does not compile, unless it asks for all lanes
+(`holds`). A function of numbers that branches, such as a sine, is called for one lane after the other (`by_lane`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from numba.core.typeconv.castgraph import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
 
-Unknown: TypeAlias = ir.Value  # llvmlite carries no annotations: anything, and so are the things of numba here
+Unknown: TypeAlias = ir.Value  # llvmlite has no annotations, so this is Any; the same for objects of numba here
 Value: TypeAlias = Unknown
 Type: TypeAlias = Unknown
 Context: TypeAlias = Unknown
@@ -38,7 +39,7 @@ NUMBERS = (types.Float, types.Integer)
 
 
 class Lanes(types.Type):
-    """A number of each of several members, or at each of several stages of a step."""
+    """One number for each of several members, or for each of several stages of a step."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -46,20 +47,20 @@ class Lanes(types.Type):
 
     @property
     def vector(self) -> ir.VectorType:
-        """Of LLVM."""
+        """The LLVM vector type."""
         return ir.VectorType(ir.DoubleType(), self.count)
 
     def can_convert_from(self, typingctx: Context, other: Type) -> Conversion | None:
-        """A number can be stored where lanes are kept; never chosen where another way is open."""
+        """A number can be stored in an array of lanes; numba prefers any other conversion."""
         return Conversion.unsafe if isinstance(other, NUMBERS) else None
 
     def unify(self, typingctx: Context, other: Type) -> Type | None:
-        """What is a number at first, such as a sum that begins with zero, may become lanes."""
+        """A variable that starts as a number, such as a sum that starts at zero, may become lanes."""
         return self if isinstance(other, NUMBERS) else None
 
 
 class Truths(types.Type):
-    """What a comparison of lanes gives."""
+    """Result of a comparison of lanes."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -67,7 +68,7 @@ class Truths(types.Type):
 
 
 def _lanes_in(given: Iterable[Type]) -> Lanes | None:
-    """The type of the lanes among these, if all others are numbers."""
+    """The lane type among these types, if all others are numbers."""
     kinds = {one for one in given if not isinstance(one, NUMBERS)}
     found = kinds.pop() if len(kinds) == 1 else None
     return found if isinstance(found, Lanes) else None
@@ -103,10 +104,10 @@ for _kind in NUMBERS:
 def _operation(
     operation: Callable[..., object], emit: Callable[..., Value], *arguments: int, result: type[Type] = Lanes
 ) -> None:
-    """Let numba know an operation of so many numbers for lanes, or for lanes and numbers together."""
+    """Register an operation with this number of arguments for lanes, and for lanes mixed with numbers."""
 
     @infer_global(operation)
-    class OfLanes(AbstractTemplate):  # numba keeps it
+    class OfLanes(AbstractTemplate):  # numba keeps a reference
         def generic(self, given: Sequence[Type], names: object) -> Signature | None:
             lanes = _lanes_in(given) if len(given) in arguments else None
             return None if lanes is None else signature(result(lanes.count), *[lanes] * len(given))
@@ -136,7 +137,7 @@ def _make_comparison(sign: str) -> Callable[..., Value]:
 
 
 def _make_choice(sign: str) -> Callable[..., Value]:
-    """`max` and `min` as Python has them: a later one if it is larger, else the earlier one, also beside nan."""
+    """`max` and `min` as in Python: a later argument if it is larger, else the earlier one, also next to nan."""
 
     def emit(builder: IRBuilder, *values: Value) -> Value:
         return reduce(lambda a, b: builder.select(builder.fcmp_ordered(sign, b, a), b, a), values)
@@ -179,7 +180,7 @@ class _Power(AbstractTemplate):
 
 
 def _power(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
-    """By squares, in the order in which numba multiplies numbers for a literal exponent."""
+    """Repeated squaring, in the order in which numba multiplies for a literal exponent."""
     exponent, square, product = of.args[1].literal_value, values[0], None
     while exponent:
         if exponent & 1:
@@ -195,7 +196,7 @@ lower_builtin(operator.pow, Lanes, types.IntegerLiteral)(_power)
 
 @intrinsic
 def multiply_add(typingctx: Context, a: Type, b: Type, c: Type) -> tuple[Signature, Callable[..., Value]]:
-    """a b + c, rounded once, of numbers or lanes."""
+    """a b + c, rounded once, for numbers or lanes."""
     kind = _lanes_in((a, b, c)) or types.float64
 
     def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
@@ -234,11 +235,11 @@ def chosen(typingctx: Context, condition: Type, a: Type, b: Type) -> tuple[Signa
 
 
 def _array_type(lanes: Lanes, dimensions: int) -> Type:
-    return types.Array(lanes, dimensions, "C", aligned=False)  # numpy promises less than a whole vector
+    return types.Array(lanes, dimensions, "C", aligned=False)  # numpy guarantees less than the alignment of a vector
 
 
 def _array(context: BaseContext, builder: IRBuilder, kind: Type, data: Value, shape: Sequence[Value]) -> Value:
-    """An array of lanes in memory that somebody else keeps."""
+    """An array of lanes in memory owned by another object."""
     made = context.make_array(kind)(context, builder)
     size = ir.Constant(INDEX, 8 * kind.dtype.count)
     step, strides = size, list[object]()
@@ -257,7 +258,7 @@ def _array(context: BaseContext, builder: IRBuilder, kind: Type, data: Value, sh
 
 @cache
 def side_by_side(count: int) -> Callable[..., object]:
-    """(numbers) -> an array of numbers whose last index is the lane, so many of them, as one of lanes; lanes alone, if it has no other index."""
+    """(array of numbers, last index the lane) -> the same memory as an array of lanes; one Lanes if 1-dimensional."""
     lanes = Lanes(count)
 
     @intrinsic
@@ -278,7 +279,10 @@ def side_by_side(count: int) -> Callable[..., object]:
 
 @cache
 def room(count: int) -> Callable[..., object]:
-    """(length) -> an array of so many lanes, a literal, on the stack: nothing else can point there, so that what it holds can stay in registers."""
+    """(literal length) -> an array of lanes on the stack.
+
+    Nothing else can point there, so its contents can stay in registers.
+    """
     lanes = Lanes(count)
 
     @intrinsic(prefer_literal=True)
@@ -301,10 +305,10 @@ def room(count: int) -> Callable[..., object]:
 
 
 def by_lane(function: FunctionType) -> Callable[..., object]:
-    """A function of numbers that may branch, for lanes as well: there it is called for one after the other.
+    """Make a function of numbers that may branch usable on lanes: it is called for one lane after the other.
 
-    It gives a number or a tuple of numbers. A call stays a call, or the loop would contain the function once for each lane. A function that
-    takes arrays as well is compiled for lanes like any other.
+    It returns a number or a tuple of numbers. A call is not inlined, or the loop would contain the function once for
+    each lane. A function that also takes arrays is compiled for lanes like any other.
     """
     names = ", ".join(inspect.signature(function).parameters)
     alone = njit(error_model="numpy", fastmath=False)(function)
@@ -332,7 +336,7 @@ def by_lane(function: FunctionType) -> Callable[..., object]:
                 cgutils.alloca_once_value(builder, v) if t is lanes else v for v, t in zip(values, of.args, strict=True)
             ]
             with cgutils.for_range(builder, ir.Constant(INDEX, lanes.count)) as loop:
-                # number by number in memory: a vector with one lane exchanged would wait for all that was stored before
+                # element by element in memory: a vector with one lane replaced would wait for all earlier stores
                 own = [
                     builder.load(_lane_of(builder, v, loop.index)) if t is lanes else v
                     for v, t in zip(given, of.args, strict=True)
@@ -350,13 +354,13 @@ def by_lane(function: FunctionType) -> Callable[..., object]:
         together = types.UniTuple(lanes, len(result)) if _is_tuple(result) else lanes
         return signature(together, *(one if one is lanes else types.unliteral(one) for one in given)), emit
 
-    # numba asks for the names of the arguments
+    # numba needs the names of the arguments
     exec(f"def called(typingctx, {names}):\n    return typed(typingctx, {names})", space := {"typed": typed})
     return intrinsic(space["called"])
 
 
 def _lane_of(builder: IRBuilder, place: Value, index: Value) -> Value:
-    """Where one lane of a vector in memory stands."""
+    """Address of one lane of a vector in memory."""
     return builder.gep(builder.bitcast(place, ir.DoubleType().as_pointer()), [index])
 
 

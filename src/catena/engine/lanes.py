@@ -1,6 +1,7 @@
-"""Members in lanes: as many of them as fit side by side are stepped by the same instructions, and have the bits that each has alone.
+"""Members in lanes: one instruction steps as many members as fit side by side, each with the same bits as alone.
 
-Possible where no kernel branches on what members differ in: explicit methods on small systems. Members of a block in which one fails go on one by one.
+This requires that no kernel branches on numbers that differ between members: explicit methods on small systems. If a
+member fails, the members of its block continue one by one.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from .build import Program, program_parts
 from .pairing import Pairing
 from .plain_lanes import interpret_on_lanes
 
-LANES = 16  # as `lane_types` has them, which imports numba
+LANES = 16  # the same as in `lane_types`, which imports numba
 DO = 'use layout="members"'
 
 
 @dataclass(frozen=True)
 class LaneProgram:
-    """The entry of a generated module on lanes; `varied` as `lane_loop` has it."""
+    """The entry of a generated module on lanes; `varied` as in `lane_loop`."""
 
     module: ModuleType
     varied: frozenset[str]
@@ -43,12 +44,12 @@ class LaneProgram:
 
 
 def refuse(system: System, method: Method, why: str) -> CapabilityError:
-    """What is said where there are no lanes."""
+    """The error if lanes are not possible."""
     return CapabilityError(f"{method} has no lanes for {system.title}: {why}", where="ensemble.layout", do=DO)
 
 
 def require_lanes(pairing: Pairing | Program) -> None:
-    """CapabilityError for what is known to be impossible before anything is compiled."""
+    """CapabilityError for what is known to be impossible before compiling."""
     system, method, view = pairing.system, pairing.method, pairing.view
     traits = method.traits_on(view)
     if traits.random:
@@ -63,7 +64,7 @@ def require_lanes(pairing: Pairing | Program) -> None:
 
 
 def find_varied(program: Program, members: Members) -> frozenset[str]:
-    """Names of what members have of their own; CapabilityError if it cannot stand in lanes."""
+    """Names of the arrays that differ between members; CapabilityError if one of them cannot be in lanes."""
     names = {name for name in program.arrays.parameters if len(members.par[name]) > 1}
     for name in names:
         if members.par[name].dtype != np.float64:
@@ -95,7 +96,7 @@ def build(program: Program, varied: frozenset[str] = frozenset(), *, compiled: b
 
 
 class LaneBlock(MemberBlock):
-    """Members in progress, in lanes; the rest as for a `MemberBlock`."""
+    """Members in progress, in lanes; otherwise like a `MemberBlock`."""
 
     def __init__(
         self, lanes: LaneProgram, program: Program, members: Members, *, every: int, scale: Array | None = None
@@ -109,7 +110,7 @@ class LaneBlock(MemberBlock):
         }
 
     def _call(self, part: slice, first: int, counts: Integers, rows: Array, scale: Array) -> Integers:
-        """Whole blocks in lanes; those where a member does not run, or fails, one by one from where they are."""
+        """Advance blocks in lanes; if a member of a block does not run, or fails, its members one by one."""
         steps = int(counts.max(initial=0))
         if steps == 0:
             return super()._call(part, first, counts, rows, scale)
@@ -130,7 +131,10 @@ class LaneBlock(MemberBlock):
     def _in_lanes(
         self, part: slice, places: Integers, first: int, steps: int, rows: Array, scale: Array, outcome: Integers
     ) -> NDArray[np.bool_]:
-        """Make steps with these members (blocks, lanes) of a part; which blocks made them all. The others are as they were."""
+        """Make steps with these members (blocks, lanes) of a part.
+
+        Returns which blocks made all steps; the others are unchanged.
+        """
         members, state = self.members, [self.z[part], self.e[part], self.carry[part], rows, scale, self.looks[part]]
         z, e, carry, samples, terms, looks = (_lanes_last(array[places]) for array in state)
         t0, dt = members.t0[part][places], members.dt[part][places]

@@ -10,14 +10,14 @@ def advance(
 ):
     """Make n_steps steps after step number `first`; returns (status, steps made).
 
-    z, e, carry, scale, looks and marks are the state of the run; samples takes a row (public fields, then
-    invariants, then what the method has added up since the last row) after each multiple of `every`; time is t0 + k dt, by product.
-    A state that is not finite ends the loop: nothing undefined is ever recorded. n_steps = 0 records the state as it is, the start
-    of a run, and leaves the method's own part as it was given.
+    z, e, carry, scale, looks and marks are the state of the run; samples takes a row (public fields, then invariants,
+    then the sums of the method since the last row) after each multiple of `every`; time is t0 + k dt, as a product. A
+    state that is not finite ends the loop: nothing undefined is ever recorded. n_steps = 0 records the state as it is,
+    the start of a run, and leaves the method's part of the row unchanged.
 
-    Samples may keep step with a period of the motion and see it always in the same phase. So the invariants are
-    looked at between them, too, at steps that keep step with nothing (`look_after`), and so are the terms that make
-    them up: their largest magnitude along a run tells of its worst moment, their mean what is usual.
+    Samples may coincide with a period of the motion and always see the same phase. So the invariants are also
+    looked at between samples, at steps without any period (`look_after`), and so are the magnitudes of their
+    terms: the largest along a run shows its worst moment, the mean shows what is usual.
     """
     n = dimension(z)
     end = samples.shape[1] - account_width(carry)
@@ -56,13 +56,13 @@ def advance(
 
 
 def account_nothing(par, carry, row):
-    """The method adds nothing up."""
+    """The method accumulates nothing."""
 
 
 def remember_nothing(z, e, copies):
-    """No section asks for the start of a step."""
+    """No section needs the start of a step."""
 
 
 def observe_nothing(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
-    """No section looks at the step."""
+    """No section observes the step."""
     return 0

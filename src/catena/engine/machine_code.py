@@ -1,6 +1,6 @@
-"""Machine code as bytes: what numba would keep in files of its own, handed over to be kept with a digest.
+"""Machine code as bytes: numba's cache entries, passed to our own cache, which stores them with a digest.
 
-Numba's files are read without a check, so a wrong bit in them is a crash or, worse, another number.
+Numba reads its cache files without a check, so one wrong bit in them causes a crash or, worse, a wrong number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numba.core.base import BaseContext
     from numba.core.compiler import CompileResult
 
-# What changes the code that numba makes, apart from the processor: settings of its environment.
+# Settings of the environment that change the code that numba generates, apart from the CPU.
 SETTINGS = (
     "OPT",
     "LOOP_VECTORIZE",
@@ -30,7 +30,7 @@ SETTINGS = (
 
 
 class MachineCode:
-    """Stands where numba's own cache of a function would: gives the code that was found, takes that which is new."""
+    """Replaces numba's cache of a function: supplies the code that was found, and receives new code."""
 
     cache_path = "the cache of catena"
 
@@ -39,22 +39,22 @@ class MachineCode:
         self.new: bytes | None = None
 
     def load_overload(self, signature: object, target_context: BaseContext) -> CompileResult | None:
-        """The compiled function that was found, or None."""
+        """The compiled function from the cache, or None."""
         found, self.found = self.found, None
         return None if found is None else function_of(found, target_context)
 
     def save_overload(self, signature: object, result: CompileResult) -> None:
-        """Take a compiled function; all that is generated can be kept."""
+        """Receive a compiled function; all generated code can be cached."""
         self.new = bytes_of(result)
 
     def enable(self) -> None:
-        """Part of what numba expects."""
+        """Part of numba's interface."""
 
     disable = flush = enable
 
 
 def identity_of(text: str) -> str:
-    """All that machine code depends on: the text, the versions that compile it, their settings, and the processor."""
+    """Everything on which machine code depends: the text, the versions that compile it, their settings, and the CPU."""
     import llvmlite
     import numba
     from llvmlite import binding

@@ -1,9 +1,9 @@
 """The entry of every program: a loop over members, each with the loop of one run (`catena.engine.loop`).
 
-A run is one member. Members of an ensemble are followed one after the other without the interpreter, so that threads which do so do not
-wait for each other. Each has its own row of the state (z, e, carry, scale, looks) and of the sample rows; work, marks and crossings are
-those of the caller. Parameters, scratch and tables have a leading axis, too: one row that all members share, or one for each kind of
-member; kinds[k] is that of member k.
+A run is one member. Members of an ensemble are advanced one after the other without the interpreter, so threads that do
+so do not wait for each other. Each has its own row of the state (z, e, carry, scale, looks) and of the sample rows;
+work, marks and crossings are those of the caller. Parameters, scratch and tables also have a leading axis: one row that
+all members share, or one for each kind of member; kinds[k] is that of member k.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ AFTER = {
 
 
 def member_loop(par: Sequence[ArrayType], *, compiled: bool, packed: bool = False) -> str:
-    """Text of the entry, to follow that of the functions.
+    """Text of the entry, which follows that of the functions.
 
-    Member k makes counts[k] steps after step number `first`; outcome[k] takes its status and the steps made, see `loop.advance`.
+    Member k makes counts[k] steps after step number `first`; outcome[k] receives its status and the steps made, see
+    `loop.advance`.
     """
     gathered = {f"par_{name}": array_type(dimensions + 1, dtype) for name, dimensions, dtype in par}
     arguments = {**BEFORE, **gathered, **AFTER}
@@ -48,9 +49,9 @@ def {ENTRY}({", ".join(arguments)}):
 
 
 def of_member(name: str, *places: str) -> str:
-    """What a member sees of an array: the row of its kind, or the one that all share; of that these places, or all of it.
+    """A member's view of an array: the row of its kind or the shared row, either all of it or these places.
 
-    Without `if`: numba takes no control flow within a call of more than thirty arguments, which many systems have.
+    Without `if`: numba supports no control flow inside a call with more than thirty arguments, which many systems have.
     """
     return f"{name}[{', '.join([f'min(kinds[k], {name}.shape[0] - 1)', *places])}]"
 

@@ -1,8 +1,8 @@
-"""Every private name of numba that is used, and what is done without it.
+"""All private names of numba that are used, and what happens without them.
 
-They are private, so they hold for the version that the tests know. With another one the plain way is taken, and said once: numba compiles
-with all its passes, which takes twice as long, and code is kept in memory only. None of them changes what is computed, and none
-touches what another thread compiles meanwhile.
+They are tied to the version that the tests know. With another version the public way is used, with one log message:
+numba runs all its compiler passes, which takes twice as long, and caches code in memory only. None of these names
+changes results, and none affects what another thread compiles meanwhile.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from ..log import log_message
 KNOWN = (0, 68)  # version of numba; `pyproject.toml` and the header of generated code name it, too
 PREFIX = "catena_generated_"  # of the names of generated modules
 PART = re.compile(r"^@_(?:fn|apart|inline|within)\ndef (\w+)\(", re.MULTILINE)
-# Passes for what no kernel contains: closures, `with`, array expressions, `literal_unroll`; without them such code is an error.
+# Passes for constructs that no kernel contains: closures, `with`, array expressions, `literal_unroll`; without them
+# such code is an error.
 NEEDLESS = ("WithLifting", "InlineClosureLikes", "MakeFunctionToJitFunction", "LiteralUnroll", "NopythonRewrites")
 
 Replacements = dict[tuple[type, str], object]  # (class, method) -> another method
 
 
 def is_known() -> bool:
-    """Whether the private names of this numba are those that the tests know; if not, that is said once."""
+    """Whether this is the version of numba that the tests know; logs once if not."""
     import numba
 
     found = numba.version_info[:2]
@@ -61,7 +62,7 @@ def sparing(text: str) -> Iterator[None]:
         new = _finish_the_entry_only(parts) | _remember_signatures() | _fewer_passes() | _refresh_once()
     usual = {(owner, name): owner.__dict__[name] for owner, name in new}
     collects = gc.isenabled()
-    gc.disable()  # numba's many small objects make it run in vain
+    gc.disable()  # numba's many small objects trigger it in vain
     _replace(new)
     try:
         yield
@@ -77,7 +78,7 @@ def _replace(methods: Replacements) -> None:
 
 
 def _finish_the_entry_only(parts: frozenset[str]) -> Replacements:
-    """Of a generated module only the entry is ever called; the parts become part of it and are optimised there again."""
+    """Only the entry of a generated module is called; other functions are linked into it and optimised there again."""
     from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
 
     optimise, finish = CPUCodeLibrary._optimize_final_module, CPUCodeLibrary._finalize_final_module
@@ -90,12 +91,12 @@ def _finish_the_entry_only(parts: frozenset[str]) -> Replacements:
     def finish_entry(self: CPUCodeLibrary) -> None:
         if self.name not in parts:
             finish(self)
-        else:  # it stays as it is, to be linked into others
+        else:  # unoptimised, to be linked into others
             self._finalize_dynamic_globals()
             self._finalized = True
 
     def set_known_environment(self: JITCPUCodegen, name: str, environment: Environment) -> None:
-        if self._engine.is_symbol_defined(name):  # a part has none: it was not put into the engine
+        if self._engine.is_symbol_defined(name):  # parts have none: they were not added to the engine
             set_environment(self, name, environment)
 
     return {
@@ -106,7 +107,7 @@ def _finish_the_entry_only(parts: frozenset[str]) -> Replacements:
 
 
 def _remember_signatures() -> Replacements:
-    """Numba looks through all its rules for what a product of two numbers is, each time it meets one."""
+    """Cache resolved signatures: numba searches all its rules for the type of a product each time it meets one."""
     from numba.core.types.functions import BaseFunction
 
     find = BaseFunction.get_call_type
@@ -125,7 +126,7 @@ def _remember_signatures() -> Replacements:
 
 
 def _fewer_passes() -> Replacements:
-    """Every function goes through all passes, and is analysed anew after many of them."""
+    """Skip passes: by default every function goes through all of them, and is analysed anew after many."""
     from numba.core.compiler import DefaultPassBuilder
     from numba.core.compiler_machinery import PassManager
 
@@ -146,7 +147,7 @@ def _fewer_passes() -> Replacements:
 
 
 def _refresh_once() -> Replacements:
-    """Before each function numba looks for declarations that came up since the last one; a generated module makes none on its way."""
+    """Before each function numba looks for new declarations; a generated module makes none while it is compiled."""
     from numba.core.base import BaseContext
 
     refresh = BaseContext.refresh
@@ -163,18 +164,18 @@ def _refresh_once() -> Replacements:
 
 
 class Keeper(Protocol):
-    """What numba asks of the cache of a function."""
+    """The part of a function's cache that numba calls."""
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The compiled function, or None."""
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Take a compiled function."""
+        """Receive a compiled function."""
 
 
 @contextlib.contextmanager
 def keep_code(code: Keeper) -> Iterator[None]:
-    """Let the entry of the generated module that is made meanwhile keep its code there."""
+    """Let the entry of the generated module that is compiled inside this context use this cache."""
     from numba.core.dispatcher import Dispatcher
 
     if not is_known():
@@ -185,7 +186,7 @@ def keep_code(code: Keeper) -> Iterator[None]:
     def enable_caching(self: Any) -> None:
         if self.py_func.__module__.startswith(PREFIX):
             self._cache = code
-        else:  # of another thread
+        else:  # compiled by another thread
             usual(self)
 
     Dispatcher.enable_caching = enable_caching  # type: ignore[method-assign]
@@ -196,9 +197,10 @@ def keep_code(code: Keeper) -> Iterator[None]:
 
 
 def bytes_of(compiled: Any) -> bytes:
-    """A compiled function as bytes.
+    """Serialise a compiled function.
 
-    Without the environments of its parts: they hold Python objects, which no kernel has, and name the module in which a part stood first.
+    The environments of its parts are left out: they hold Python objects, which no kernel has, and name the module in
+    which a part was compiled first.
     """
     from numba.core.serialize import dumps
 
@@ -208,10 +210,11 @@ def bytes_of(compiled: Any) -> bytes:
 
 
 def function_of(code: bytes, target_context: Any) -> Any:
-    """The compiled function whose bytes these are.
+    """Restore a compiled function from its bytes.
 
-    Numba prepares itself to compile before it looks for code, whatever it finds, which takes half of a warm start; and again (that is, only
-    now) if it has to compile. What is loaded here needs no preparation: it uses nothing of numba's runtime (`_nrt=False`).
+    Numba initialises its compiler before it looks into the cache, which takes half of a warm start, and again when it
+    has to compile. Here only the latter happens: loaded code needs no such preparation, because it uses nothing of
+    numba's runtime (`_nrt=False`).
     """
     from numba.core.compiler import CompileResult
 

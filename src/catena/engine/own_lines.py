@@ -1,4 +1,4 @@
-"""A generated text as plain Python whose functions stand in the files and lines of their kernels, for tracebacks and debuggers."""
+"""A generated text as plain Python with the files and lines of the kernels, for tracebacks and debuggers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def interpret_in_place(text: str, parts: Sequence[Part]) -> types.ModuleType:
 
 
 def _move(function: ast.FunctionDef, kernel: Kernel) -> str:
-    """Give a function the lines of its kernel; returns the file."""
+    """Give a function the line numbers of its kernel; returns the file."""
     filename, first, body = source_of(kernel)
     _set_line(function, first)
     here, there = _statements(function.body), _statements(body)
@@ -35,7 +35,7 @@ def _move(function: ast.FunctionDef, kernel: Kernel) -> str:
 
 
 def _statements(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """All statements, outer ones first; annotations alone are not part of a generated text."""
+    """All statements, outer ones first; bare annotations are not part of a generated text."""
     found = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.stmt)]
     return [node for node in found if not (isinstance(node, ast.AnnAssign) and node.value is None)]
 

@@ -1,4 +1,4 @@
-"""Starts of very many members, looked through and packed by several threads: for these numpy takes longer than a GPU for their steps."""
+"""Check and pack the starts of very many members on several threads: numpy would take longer than a GPU's steps."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..kernels.marks import Kernel
 from .build import compile_function
 
 Made = TypeVar("Made")
-MANY = 2**21  # numbers; fewer are packed in a moment, and nothing has to be compiled for them
-MOST_THREADS = 8  # memory has no use for more
+MANY = 2**21  # numbers; fewer are packed quickly, without compiling anything
+MOST_THREADS = 8  # more do not increase memory bandwidth
 
 
 def pack_many(begin: Begin, fields: Mapping[str, Array], *, compiled: bool = True) -> Array:
-    """(members, size), the starts of members whose fields have a leading axis: the bits of `begin.pack`."""
+    """(members, size), the starts of members whose fields have a leading axis: the same bits as `begin.pack`."""
     arrays, constants = [np.ascontiguousarray(array) for array in fields.values()], begin.constants()
     made = np.empty((len(arrays[0]), begin.size))
     dimensions = *(array.ndim for array in arrays), *(one.ndim for one in constants)
@@ -31,9 +31,9 @@ def pack_many(begin: Begin, fields: Mapping[str, Array], *, compiled: bool = Tru
 
 
 def are_small(values: Array) -> bool:
-    """Whether all numbers of a contiguous array can be added up: then none is inf or nan."""
+    """Whether the sum of all numbers of a contiguous array is finite: then none is inf or nan."""
 
-    # not by a product: threads of BLAS wait in a loop for the next one, and take time from those that make steps
+    # not by a product: idle BLAS threads spin, and take time from those that step
     def is_small(part: slice) -> bool:
         with np.errstate(all="ignore"):
             return bool(np.isfinite(values[part].sum()))
@@ -42,7 +42,7 @@ def are_small(values: Array) -> bool:
 
 
 def _by_threads(rows: int, function: Callable[[slice], Made]) -> list[Made]:
-    """What a function that holds no lock of the interpreter makes of all rows, some for each thread."""
+    """Apply a function that releases the GIL to all rows, some on each thread."""
     threads = min(MOST_THREADS, cores())
     edges = (np.arange(threads + 1) * rows // threads).tolist()
     with ThreadPoolExecutor(threads) as executor:
@@ -50,8 +50,8 @@ def _by_threads(rows: int, function: Callable[[slice], Made]) -> list[Made]:
 
 
 def cores() -> int:
-    """Those that this process may use."""
-    # macOS does not tell which
+    """Number of cores that this process may use."""
+    # macOS does not report which
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,7 +1,7 @@
-"""System x method: what the two are together, found once and asked by everybody.
+"""System x method: the result of combining the two, computed once and used everywhere.
 
-The method names the views that it can work with, best first; the first one that the system offers and the method takes is theirs.
-Cases are checked with it, plans, runs, audits and stores ask it, and programs are built from it.
+The method lists the views that it can work with, best first; the first one that the system offers and the method
+accepts is used. Cases are checked with it; plans, runs, audits and stores query it; programs are built from it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .promises import Promises, promises_on
 
 
 class Pairing:
-    """A system with a method that can treat it; CapabilityError, naming those that can, if it cannot.
+    """A system with a method that can treat it; CapabilityError, naming methods that can, if it cannot.
 
-    Ask `Pairing.of(system, method)`, which makes it once.
+    Use `Pairing.of(system, method)`, which creates it once.
 
     Attributes
     ----------
     system, method : the two
-    view : what the method sees of the system
+    view : the view of the system that the method uses
     stepper : the method fitted to that view, with its tables
     """
 
@@ -46,9 +46,9 @@ class Pairing:
 
     @classmethod
     def of(cls, system: System, method: Method) -> Pairing:
-        """The pairing of these two objects: the one that is there as long as somebody holds it, else a new one.
+        """The pairing of these two objects: the existing one as long as somebody holds it, else a new one.
 
-        It holds both objects, so their identities belong to nothing else meanwhile, and nothing outlives who asked.
+        It holds both objects, so their ids are not reused meanwhile, and the cache keeps nothing alive.
         """
         found = cls._known.get((id(system), id(method)))
         if found is None:
@@ -57,21 +57,21 @@ class Pairing:
 
     @cached_property
     def promises(self) -> Promises:
-        """What the method promises for this system: the one answer for tables, cases, stores, audits and documentation."""
+        """What the method promises for this system; tables, cases, stores, audits and documentation all use this."""
         return promises_on(self.view, self.method, self.system.invariants)
 
     @property
     def recorded(self) -> tuple[Field, ...]:
-        """What is recorded at each sample, in this order: fields and invariants of the system, what the method adds up."""
+        """The columns of a sample, in this order: fields and invariants of the system, sums of the method."""
         return (*self.system.fields, *self.system.invariants, *self.stepper.accounts)
 
     def columns(self, rows: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """Rows of samples (m, width) cut into that, by name."""
+        """Sample rows (m, width) split into these columns, by name."""
         return cut(rows, self.recorded)
 
     @property
     def limit(self) -> float:
-        """The largest dt times highest frequency for which a step is stable; inf if there is none, 0 if none is stable."""
+        """Largest stable dt times highest frequency; inf if there is no limit, 0 if no step is stable."""
         return self.promises.traits.stability
 
 
@@ -105,12 +105,12 @@ IN_WORDS = {
 
 
 def _word_needs(names: Sequence[str]) -> str:
-    """What views of these names are, as a user would say it."""
+    """What these views require of a system, in words for users."""
     return " or ".join(dict.fromkeys(IN_WORDS.get(name, f"the view {name}") for name in names))
 
 
 def _fit(system: System, method: Method, view: View) -> Stepper:
-    """The step of the method on a view, with kernels that are written from its field, if any."""
+    """The step of the method on a view, including kernels written from its field, if any."""
     stepper = method.stepper(view)
     if stepper.recorded is None:
         return stepper
@@ -126,11 +126,11 @@ def _fit(system: System, method: Method, view: View) -> Stepper:
     return _recorded[key]
 
 
-_recorded: dict[Any, Stepper] = {}  # running a field and writing its series takes longer than a look
+_recorded: dict[Any, Stepper] = {}  # cached, because recording a field and writing its series is slow
 
 
 def _instead(system: System, method: Method, reasons: Sequence[CapabilityError]) -> str:
-    """What works: what the refusals themselves advise, else the same method with other parameters; then other methods by name."""
+    """Alternatives that work: the refusals' own advice, else the method with other parameters; then other methods."""
     own = list(dict.fromkeys(reason.do for reason in reasons if reason.do))
     if not own:
         own = [f"use {example}" for example in type(method).examples() if can_treat(system, example)][:1]
@@ -154,5 +154,5 @@ def can_treat(system: System, method: Method) -> bool:
 
 
 def methods_for(system: System) -> list[str]:
-    """Names of the methods that can treat a system, with some of their parameters at least."""
+    """Names of the methods that can treat a system with at least some of their parameters."""
     return [kind.name for kind in all_methods() if any(can_treat(system, method) for method in kind.examples())]

@@ -1,8 +1,9 @@
 """One long run on several threads: each sweeps over some parts of the state, then the seams between them are closed.
 
-A long chain in tiles is stepped by sweeps, in which a tile needs of its neighbours one body and one link. Threads take as many tiles in a row each;
-no number is computed in another way than by one thread, so the bits do not depend on how many there are. A step that ends with a sample, or
-with a look at the invariants, is made by the loop of all runs (`catena.engine.loop`), which sees the whole state.
+A long chain in tiles is stepped by sweeps, in which a tile needs one body and one link of each neighbour. Each thread
+takes a contiguous range of tiles; every number is computed as by a single thread, so the bits do not depend on the
+number of threads. A step that ends with a sample, or with a look at the invariants, is made by the loop of all runs
+(`catena.engine.loop`), which sees the whole state.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .plain_python import interpret
 
 
 def sweep_between(z, push, glide, par, begin, end):
-    """The parts begin to end - 1 of a sweep; if there are none, what joins the part before `end` to it."""
+    """Sweep over parts begin to end - 1; if there are none, join the part before `end` to part `end`."""
     if begin == end:
         join_part(z, par, end - 1)
         return 0
@@ -35,13 +36,13 @@ def sweep_between(z, push, glide, par, begin, end):
 
 
 class PartedDriver(Driver):
-    """A run in progress, as `Driver`, whose steps several threads share.
+    """A run in progress, like `Driver`, whose steps are shared by several threads.
 
     Parameters
     ----------
     program, z, t0, dt, every : as for `Driver`
-    threads : how many; no more than there are parts are used
-    compiled : or as plain Python, as the program is
+    threads : number of threads; at most one per part is used
+    compiled : compiled or plain Python, as the program is
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class PartedDriver(Driver):
         self._own: list[Parameters] = [module.Parameters(**arrays.fresh(dt)) for _ in self._between]
 
     def _call(self, steps: int, rows: Array, *, ahead: int = 0) -> tuple[int, int]:
-        """As the loop does it; it makes the steps itself that nobody shares."""
+        """The same as the loop does; steps that threads cannot share are made by the loop itself."""
         made, first = 0, self.step + ahead
         if steps == 0:
             return super()._call(0, rows, ahead=ahead)
@@ -79,7 +80,10 @@ class PartedDriver(Driver):
         return OK, made
 
     def _share(self, steps: int, threads: ThreadPoolExecutor) -> tuple[int, int]:
-        """Make steps at which nobody looks; how they ended, and how many were made. After a failure z is not that of any step: a driver goes back."""
+        """Make steps without samples and looks; returns a status and the steps made.
+
+        After a failure the driver must restore z.
+        """
         kicks, drifts = self.program.stepper.tab
         for made in range(steps):
             push = float(self.z[-1])
@@ -92,7 +96,10 @@ class PartedDriver(Driver):
         return OK, steps
 
     def _share_sweep(self, push: float, glide: float, threads: ThreadPoolExecutor) -> int:
-        """All parts, a thread for each of the ranges; then the seams. The first status of the parts that is not OK."""
+        """Sweep over all parts, a thread for each range, then over the seams.
+
+        Returns the first status that is not OK.
+        """
 
         def run(own: Parameters, begin: int, end: int) -> int:
             with np.errstate(all="ignore"):
@@ -135,5 +142,5 @@ def _text(kind: str, parts: Sequence[collector.Part], arrays: Arrays, header: st
 
 
 def instead(kernel: Kernel, function: Kernel) -> Kernel:
-    """Another function with the slots filled that a kernel has."""
+    """Another function with the same slots filled as in a kernel."""
     return Bound(instead(kernel.function, function), kernel.fills) if isinstance(kernel, Bound) else function

@@ -1,6 +1,6 @@
-"""Numbers of several members side by side in plain Python: what `catena.engine.lane_types` is to compiled code.
+"""Numbers of several members side by side in plain Python: the counterpart of `catena.engine.lane_types`.
 
-It serves tests: the same text, the same bits, and the same things are refused.
+It serves tests: the same text gives the same bits and is refused for the same reasons.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Place = int | slice | tuple[int | slice, ...]
 
 
 class Lanes(tuple[float, ...]):
-    """A number of each of several members, or the truth of a comparison in each."""
+    """One number for each of several members, or the truth of a comparison in each."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # numbers of numpy would take it for an array
+    __array_ufunc__ = None  # numpy numbers would treat it as an array
 
     def __bool__(self) -> bool:
         raise TypeError("lanes differ: nothing is true of all of them unless `holds` finds it so")
@@ -37,9 +37,9 @@ def _numbers(value: object, count: int) -> Sequence[object]:
 
 
 def by_lane(function: Callable[..., float | tuple[float, ...]]) -> Callable[..., object]:
-    """A function of numbers, for lanes as well: called for one after the other; tuples come out as tuples of lanes.
+    """Make a function of numbers usable on lanes: it is called for one after the other; tuples become tuples of lanes.
 
-    A function that takes arrays as well is called as it is.
+    A function that also takes arrays is called as it is.
     """
 
     @wraps(function)
@@ -111,10 +111,10 @@ def interpret_on_lanes(text: str) -> ModuleType:
 
 
 def side_by_side(numbers: NDArray[np.float64]) -> Lanes | LaneArray:
-    """An array of numbers whose last index is the lane, as one of lanes; lanes alone, if it has no other index."""
+    """An array of numbers whose last index is the lane, as an array of lanes; one Lanes if 1-dimensional."""
     return Lanes(numbers.tolist()) if numbers.ndim == 1 else LaneArray(numbers)
 
 
 def room(count: int, lanes: int) -> LaneArray:
-    """An array of so many lanes."""
+    """An array of `count` lanes."""
     return LaneArray(np.zeros((max(1, count), lanes)))

@@ -1,8 +1,10 @@
-"""What a method promises for a system; `Pairing.promises` is the one answer for tables, cases, stores, audits and documentation.
+"""What a method promises for a system.
 
-A method declares its traits for the equations that it is made for. Which of them hold depends on the view that it takes of a
-system: on a free body the midpoint rule is another map than on a Hamiltonian, and in coordinates that are not canonical no
-Runge-Kutta method is symplectic.
+Call `Pairing.promises`, as tables, cases, stores, audits and documentation do.
+
+A method declares its traits for the equations that it is made for. Which of them hold depends on the view of the system
+that it uses: on a free body the midpoint rule is another map than on a Hamiltonian, and in coordinates that are not
+canonical no Runge-Kutta method is symplectic.
 """
 
 from __future__ import annotations
@@ -30,11 +32,11 @@ class Promises:
     kept: Mapping[str, str]
 
     def judged(self, invariants: Iterable[Invariant]) -> list[Invariant]:
-        """Those of which an audit tells: all of them, but in a heat bath only what is promised. It changes everything else."""
+        """Invariants that an audit judges: all; in a heat bath, which changes everything else, those promised."""
         return [one for one in invariants if not (self.traits.random and self.kept[one.name] == "none")]
 
     def that_are(self, word: str) -> list[str]:
-        """Names of the invariants for which this is promised."""
+        """Names of the invariants with this promise."""
         return [name for name, promised in self.kept.items() if promised == word]
 
     def to_dict(self) -> dict[str, Json]:
@@ -53,7 +55,7 @@ class Promises:
 
 
 def promises_on(view: View, method: Method, invariants: Iterable[Invariant]) -> Promises:
-    """What this method promises with a view of a system that has these invariants; asked as `Pairing.promises`."""
+    """What this method promises with a view of a system with these invariants; call it through `Pairing.promises`."""
     traits = _in_view(method.traits_on(view), view)
     kept = {}
     for invariant in invariants:
@@ -63,7 +65,7 @@ def promises_on(view: View, method: Method, invariants: Iterable[Invariant]) -> 
 
 
 def _in_view(traits: Traits, view: View) -> Traits:
-    """Without what symplecticity implies where the stepped variables are not canonical."""
+    """Without the consequences of symplecticity if the stepped variables are not canonical."""
     if "symplectic" not in view.withdrawn:
         return traits
     keeps = tuple(keep for keep in traits.keeps if not isinstance(keep, Bounded))

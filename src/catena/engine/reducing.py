@@ -1,6 +1,6 @@
-"""Sample rows of members folded, as they come, into a few numbers of each: compiled apart from the loop, for any system.
+"""Reduce sample rows of members, as they arrive, to a few numbers per member; compiled apart from the loop.
 
-Each kernel here takes the value of a quantity at a time into the numbers `kept` for it; which they are, its docstring says.
+Each kernel here adds one value of a quantity to its numbers in `kept`; its docstring lists them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ENTRY = "reduce_members"
 
 
 def take_mean(value, t, kept):
-    """Samples, their sum, and what the sum could not hold."""
+    """Number of samples, their sum, and its compensation."""
     kept[0] += 1.0
     value += kept[2]
     before = kept[1]
@@ -39,7 +39,7 @@ def take_extremes(value, t, kept):
 
 
 def take_histogram(value, t, kept):
-    """Where the bins begin, bins per unit, how many values were below, in each bin, and above."""
+    """Start of the bins, bins per unit, number of values below, in each bin, and above."""
     bins = kept.shape[0] - 4
     place = (value - kept[0]) * kept[1]
     if place < 0.0:
@@ -51,9 +51,9 @@ def take_histogram(value, t, kept):
 
 
 def take_crossing(value, t, kept):
-    """Direction wanted, whether there was a value before, that value, its time, crossings so far, time of the last one.
+    """Direction wanted, whether a previous value is known, that value, its time, number of crossings, time of the last.
 
-    Between two samples the quantity is taken as a straight line.
+    The quantity is interpolated linearly between samples.
     """
     if kept[1] != 0.0:
         before = kept[2]
@@ -74,8 +74,8 @@ class Reducer:
     ----------
     kernel : takes (row, t, par, kept)
     par : arrays of parameters by name, leading axis kind
-    compiled : or as plain Python
-    checked : every subscript; None: if the environment asks for it (`catena.engine.bounds`)
+    compiled : compiled or plain Python
+    checked : whether to check every subscript; None: as set in the environment (`catena.engine.bounds`)
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Reducer:
         self, rows: Array, number: int, t0: Array, dt: Array, every: int, kinds: Integers, status: Integers,
         par: Mapping[str, Numbers], kept: Array,
     ) -> None:  # fmt: skip
-        """Take rows (members, samples, width), the first of which is sample `number`, of members that have not failed, into kept."""
+        """Reduce rows (members, samples, width) of members that have not failed; the first is sample `number`."""
         self._run(rows, number, t0, dt, every, kinds, status, *(par[name] for name in self._names), kept)
 
 

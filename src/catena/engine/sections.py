@@ -1,9 +1,9 @@
 """Crossings located inside the run: sign changes of functions of the state.
 
-A crossing is found by stepping again, from the start of the step in which the sign changed, over the
-fraction tau of the step where the function vanishes. So it has the accuracy of the method (a dense
-output has less), serves every method, and leaves the trajectory untouched: all is done on copies. A method that knows its
-solution as a series evaluates that (`rewind`).
+A crossing is found by stepping again, from the start of the step in which the sign changed, over the fraction tau of
+the step at which the function vanishes. So it has the accuracy of the method (a dense output has less), works with
+every method, and leaves the trajectory unchanged, because it uses copies. A method that knows its solution as a series
+evaluates that (`rewind`).
 
 marks: [number of rows in `crossings`, last values (m), directions (m), stop flags (m)].
 copies: start of the step z (n), e (n); stepped copy z (n), e (n); a published row; a scale row.
@@ -37,7 +37,7 @@ def public_width(copies):
 
 
 def observe_crossings(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
-    """Find, locate and keep the crossings of the step just made from time t."""
+    """Find, locate and record the crossings of the step just made from time t."""
     n = dimension(z)
     width = public_width(copies)
     row = copies[4 * n : 4 * n + width]
@@ -75,13 +75,13 @@ def observe_crossings(z, e, t, dt, par, tab, work, marks, copies, spare, crossin
 
 
 def forget(carry):
-    """Nothing is known of the solution."""
+    """Forget what is known of the solution."""
     for k in range(carry.shape[0]):
         carry[k] = 0.0
 
 
 def value_after(tau, i, t, dt, par, tab, work, n, width, copies, spare):
-    """The crossing function after the fraction tau of the step; the state reached stays in copies."""
+    """The crossing function after the fraction tau of the step; the state reached is left in copies."""
     z = copies[2 * n : 3 * n]
     e = copies[3 * n : 4 * n]
     put_back(z, e, copies)
@@ -97,7 +97,7 @@ def locate(i, before, after, t, dt, par, tab, work, n, width, copies, spare):
     """tau in (0, 1] where the function vanishes, by Chandrupatla's bracketing method; -1 if a step fails.
 
     T. R. Chandrupatla, Adv. Eng. Software 28 (1997) 145: inverse quadratic interpolation where it is
-    safe, bisection elsewhere. The state at the returned tau stands in copies.
+    safe, bisection elsewhere. The state at the returned tau is left in copies.
     """
     a = 1.0
     fa = after

@@ -1,8 +1,8 @@
-"""Functions that several generated modules have in common: compiled once in a process.
+"""Functions that several generated modules have in common: compiled once per process.
 
-Methods step the same system, systems use the same elementary functions, and every module has the same loop. Numba takes some 50 ms for
-each small function, most of it to find types, whatever has been compiled before. So a function that is met again, with the same
-operations, the same constants and the same functions that it calls, stays the one it was.
+Methods step the same system, systems use the same elementary functions, and every module has the same loop. Numba takes
+about 50 ms for each small function, mostly for type inference, even if it has compiled the same before. So a function
+with the same operations, constants and callees as an earlier one is replaced by that one.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ Decorator: TypeAlias = Callable[[FunctionType], object]
 
 _made: dict[
     Hashable, tuple[object, list[object]]
-] = {}  # what a function became, and what it refers to, which must stay
+] = {}  # the compiled function, and the objects that it refers to, which must stay alive
 _tuples: dict[Hashable, type] = {}
 _code_is_there = False
 
 
 def namedtuple(name: str, fields: tuple[str, ...]) -> type:
-    """The class of that name with these fields, the same for all modules: numba takes those of two modules for two types.
+    """A namedtuple class shared by all modules: numba treats equal classes of two modules as two types.
 
-    The class is a global of that very name here, or it would be pickled by value, and code that takes it would not be found again.
+    The class is a global with this name in this module; otherwise it would be pickled by value, and cached code that
+    takes it would not be found.
     """
     if (name, fields) not in _tuples:
         made = collections.namedtuple(name, fields, module=__name__)  # type: ignore[misc]
@@ -38,7 +39,7 @@ def namedtuple(name: str, fields: tuple[str, ...]) -> type:
 
 
 def share(decorate: Decorator, how: str) -> Decorator:
-    """`decorate`, but a function that was met before is what it became then; `how` tells one decoration from another."""
+    """`decorate` with a cache: a function met before returns the earlier result. `how` distinguishes decorations."""
 
     def found(function: FunctionType) -> object:
         if _code_is_there:
@@ -56,7 +57,7 @@ def share(decorate: Decorator, how: str) -> Decorator:
 
 @contextlib.contextmanager
 def without_compiling() -> Iterator[None]:
-    """Make the module of an entry whose code is there: nobody asks for its parts, so they stay plain functions."""
+    """Execute the module of an entry whose code is cached: its parts are never called, so they stay plain functions."""
     global _code_is_there
     _code_is_there = True
     try:
@@ -66,7 +67,7 @@ def without_compiling() -> Iterator[None]:
 
 
 def _read_globals(function: FunctionType) -> list[object] | None:
-    """The globals that a function reads; None if one is not there yet, so that nobody knows what it will be."""
+    """The globals that a function reads; None if one is not defined yet."""
     steps = dis.get_instructions(function.__code__)
     names = sorted({step.argval for step in steps if step.opname == "LOAD_GLOBAL"})
     known = function.__globals__
@@ -76,7 +77,7 @@ def _read_globals(function: FunctionType) -> list[object] | None:
 
 
 def _meaning(thing: object) -> Hashable:
-    """What tells a global apart from another of the same name; things that are shared are the same object."""
+    """A key that distinguishes globals of the same name; shared objects are identical."""
     if isinstance(thing, bool | int | float | str):
         return repr(thing)
     if isinstance(thing, np.ndarray):

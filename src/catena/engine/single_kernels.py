@@ -1,4 +1,4 @@
-"""Kernels of a view on their own, outside of the loop: plain Python where a system is small, compiled where it is not."""
+"""Single kernels of a view, outside the loop: plain Python if a system is small, compiled otherwise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import bounds, cache, collector, headers
 from .arrays import Arrays
 from .plain_python import interpret
 
-PAR = -1  # among the dimensions of arguments: where `par` stands
+PAR = -1  # in `dimensions`, marks the argument `par`
 
 
 class SingleKernels:
@@ -24,7 +24,7 @@ class SingleKernels:
 
     Parameters
     ----------
-    system, view : whose kernels
+    system, view : owner of the kernels
     scratch : arrays of `par` beyond those of the view
 
     Attributes
@@ -38,12 +38,12 @@ class SingleKernels:
         self.arrays = self._found.fresh()
 
     def function(self, kernel: Kernel, dimensions: Sequence[int], *, compiled: bool) -> Callable[..., None]:
-        """A kernel, or what fills a slot, as a function of all its arguments but `par`.
+        """A kernel, or the filling of a slot, as a function of all its arguments but `par`.
 
         Parameters
         ----------
         kernel : it returns nothing
-        dimensions : of each argument, all float64 arrays; PAR where `par` stands
+        dimensions : of each argument, all float64 arrays; PAR for `par`
         """
         parts = collector.collect(kernel, self._fills)
         used = self._found.used_by(parts)

@@ -1,10 +1,12 @@
-"""A field evaluated for all stages of a step at once: each stage a lane of vector registers, inside an ordinary program.
+"""A field evaluated for all stages of a step at once: each stage is a lane of vector registers in an ordinary program.
 
-The kernels are those of one stage, compiled once more for lanes (`catena.engine.lane_types`): parameters stay numbers, the state and what the
-field writes into become arrays of lanes. So there is no second form of any equation, and each stage has the bits that it has alone.
+The kernels for one stage are compiled once more for lanes (`catena.engine.lane_types`): parameters stay numbers, the
+state and the arrays that the field writes to become arrays of lanes. So no equation has a second form, and each stage
+has the same bits as on its own.
 
-Kernels on lanes do the same with all of them. Whether these do is found in their text, before anything is compiled: values are followed from the
-state through every call, and a branch that depends on one, a function that only numbers have, or a store into an array of numbers is an answer.
+This requires kernels that do the same in all lanes, which is decided from their text, before compiling: values are
+followed from the state through every call, and a branch on one, a function that exists for numbers only, or a store
+into an array of numbers rules lanes out.
 """
 
 from __future__ import annotations
@@ -21,18 +23,18 @@ from .headers import ArrayType
 from .lane_loop import version_of_lanes
 from .trees import module_tree
 
-Kind: TypeAlias = frozenset[str]  # of a value: the names that lead from it to lanes
+Kind: TypeAlias = frozenset[str]  # of a value: the attribute names that lead from it to lanes
 
-NUMBERS: Kind = frozenset()  # numbers, and all that is made of them
+NUMBERS: Kind = frozenset()  # numbers, and everything made of them
 LANES: Kind = frozenset({"*"})  # lanes, an array or a tuple of them
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
-POWERS = range(1, 2**16)  # exponents that `lane_types` has
-# functions that take lanes, with how many arguments, and what has lanes in it if one is given to it
+POWERS = range(1, 2**16)  # exponents that `lane_types` supports
+# functions that accept lanes, with their numbers of arguments; the result has lanes if an argument has
 OF_LANES = {
     "abs": [1], "min": range(2, 9), "max": range(2, 9), "_multiply_add": [3], "_chosen": [3], "_held": [1], "_linked": [1], "_spun": [3],
 }  # fmt: skip
 OF_LANES_IN_MATH = {"sqrt", "fabs", "copysign"}
-OF_ALL_LANES = {"len", "_holds"}  # what they give is the same for all
+OF_ALL_LANES = {"len", "_holds"}  # their result is the same for all lanes
 VIEWED, GATHERED = "_side_by_side", "_on_lanes"
 CALL = f"{GATHERED}("
 
@@ -54,11 +56,11 @@ def _on_lanes(par, {given}):
 
 
 class _Apart(Exception):
-    """Kernels for one stage at a time."""
+    """These kernels must evaluate one stage at a time."""
 
 
 def can_stand_side_by_side(parts: Sequence[Part]) -> bool:
-    """Whether all that is called with lanes does the same in each of them."""
+    """Whether everything that is called with lanes does the same in each of them."""
     return _can_stand(tuple((part.name, part.text) for part in parts if part.mark not in ("table", "vector")))
 
 
@@ -82,20 +84,20 @@ def _definition(text: str) -> ast.FunctionDef:
 
 
 class _Followed:
-    """Which values of some functions are lanes."""
+    """Finds which values of some functions are lanes."""
 
     def __init__(self, functions: dict[str, ast.FunctionDef]) -> None:
         self.functions = functions
         self.known: dict[tuple[str, tuple[Kind, ...]], Kind] = {}
 
     def follow(self, name: str, given: tuple[Kind, ...]) -> Kind:
-        """What a function returns for arguments of these kinds; plain ones, if there are none."""
+        """Kind of a function's result for arguments of these kinds; numbers if `given` is empty."""
         if (name, given) not in self.known:
             function = self.functions[name]
             names = [argument.arg for argument in function.args.args]
             values = _Values(self, dict(zip(names, given or [NUMBERS] * len(names), strict=True)))
             before = None
-            while before != values.kinds:  # what is lanes at the end of a loop is lanes at its beginning
+            while before != values.kinds:  # repeated, because lanes at the end of a loop are lanes at its beginning
                 before = dict(values.kinds)
                 values.take(function.body)
             self.known[name, given] = values.returned
@@ -159,7 +161,7 @@ class _Values:
         return self._plain(*ast.iter_child_nodes(value))
 
     def _plain(self, *values: ast.AST) -> Kind:
-        """Nothing but numbers may stand here."""
+        """Require a number here."""
         if any(self.of(value) for value in values if isinstance(value, ast.expr)):
             raise _Apart
         return NUMBERS
@@ -208,12 +210,12 @@ class _Values:
                 self._keep(one, kind)
         elif isinstance(target, ast.Name):
             self.kinds[target.id] = self.kinds.get(target.id, NUMBERS) | kind
-        elif kind and not self.of(target):  # lanes, into an array of numbers
+        elif kind and not self.of(target):  # lanes stored into an array of numbers
             raise _Apart
 
 
 def stage_header(parts: Sequence[Part], par: Sequence[ArrayType], step: SideBySide, *, compiled: bool) -> str:
-    """What ends the header of a module with such parts, those of this step; nothing if there are none."""
+    """End of the header of a module that has such parts, those of this step; empty if there are none."""
     if not any(CALL in part.text for part in parts):
         return ""
     given = [name for name, _, _ in par if name.startswith(ON_LANES)]

@@ -1,7 +1,8 @@
 """Source text as trees of `ast`, by one thread at a time.
 
-Python counts the depth of a tree that it makes for all threads together, and where the garbage collector lets another thread in meanwhile
-(`gc.callbacks`, as dask.distributed has them), it ends with a SystemError (seen with Python 3.11.7).
+While it builds a tree, Python counts the depth in a variable common to all threads. If the garbage collector lets
+another thread run meanwhile (`gc.callbacks`, as in dask.distributed), it ends with a SystemError (seen with Python
+3.11.7).
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ _alone = threading.RLock()
 
 
 def module_tree(text: str) -> ast.Module:
-    """Of statements."""
+    """The tree of a text of statements."""
     with _alone:
         return ast.parse(text)
 
 
 def expression_tree(text: str) -> ast.expr:
-    """Of one expression."""
+    """The tree of the text of one expression."""
     with _alone:
         return ast.parse(text, mode="eval").body

@@ -1,7 +1,7 @@
 """Text or sympy -> checked expression -> code of compiled functions. No user text is ever evaluated by Python.
 
 `to_text` (sympy to text), `parse` (text to tree), `to_sympy` (tree to sympy), `jacobian` (derivatives), `write_lines`
-(code). A process that finds its code already compiled needs `parse` only, and `parse` does not load sympy.
+(code). A process that finds its code in the cache needs `parse` only, and `parse` does not load sympy.
 """
 
 from .derivatives import jacobian

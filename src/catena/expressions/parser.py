@@ -25,19 +25,19 @@ from .tree import (
 
 LONGEST_TEXT = 20_000
 LONGEST_SUM = 1_000_000
-"""Of a text whose terms are derived one by one."""
+"""Limit for a text whose terms are differentiated one by one."""
 
 DEEPEST_NESTING = 50
-"""Levels of brackets, signs and powers; each takes up to eight Python frames of the usual thousand."""
+"""Limit for levels of brackets, signs and powers; each takes up to eight Python frames of the usual thousand."""
 
 LARGEST_EXPONENT = 100
-"""Of a constant exponent over a variable base. Powers of constants are doubles and need only be finite."""
+"""Limit for a constant exponent over a variable base. Powers of constants are doubles and need only be finite."""
 
 LARGEST_COST = 300_000
-"""Of `derivative_cost`: gradient and Hessian are found and written as code within about a second."""
+"""Limit for `derivative_cost`: gradient and Hessian are computed and written as code within about a second."""
 
 SHOWN = 60
-LONGEST_NAMES = 240  # of all that are known, in a message: enough for the fields of any system
+LONGEST_NAMES = 240  # characters of the known names in a message: enough for the fields of any system
 COMPONENT = re.compile(r"(?P<array>\w+)\[(?P<index>\d+(,\d+)*)\]")  # a name such as position[7,0]
 MOST_COMPARED = 1000
 
@@ -81,10 +81,10 @@ class Token(NamedTuple):
 def parse(
     text: str, names: Collection[str], *, what: str = "expression", conditions: bool = False, many_terms: bool = False
 ) -> Tree:
-    """Check a text and take it apart.
+    """Check a text and parse it into a tree.
 
-    Numbers, declared names, ``+ - * / **``, parentheses, ``pi`` and the functions sin cos tan asin acos atan atan2
-    sinh cosh tanh asinh acosh atanh exp log sqrt. A declared name comes before a constant or function of that name.
+    Numbers, declared names, ``+ - * / **``, parentheses, ``pi`` and the functions sin cos tan asin acos atan atan2 sinh
+    cosh tanh asinh acosh atanh exp log sqrt. A declared name takes precedence over a constant or function of that name.
     There is no constant ``e``: it is too often a forgotten eccentricity; ``exp(1)`` is the number.
 
     Parameters
@@ -93,8 +93,8 @@ def parse(
     names : the names that may be used; ``position[3,0]`` (no spaces) allows that component
     what : what the text is to the user, for messages ("energy")
     conditions : the text is a condition: ``< <= > >= and or not``, and also ``abs``
-    many_terms : the text may be a long sum, whose terms are derived one by one (`catena.expressions.terms`); what the
-        second derivatives cost is then for the caller to judge
+    many_terms : the text may be a long sum, whose terms are differentiated one by one (`catena.expressions.terms`); the
+        caller then checks the cost of the second derivatives
 
     Raises
     ------
@@ -132,7 +132,10 @@ def _check_cost(tree: Tree) -> None:
 
 
 class _Parser:
-    """Precedence climbing over the tokens; nodes are kept once each, so equal parts are shared from the start."""
+    """Precedence climbing over the tokens.
+
+    Each different node is stored once, so equal parts are shared from the start.
+    """
 
     def __init__(self, text: str, names: Collection[str], what: str, conditions: bool) -> None:
         self.text, self.names, self.what, self.conditions = text, frozenset(names), what, conditions
@@ -161,7 +164,7 @@ class _Parser:
             kind, word, column = str(match.lastgroup), match[0], match.start()
             sound = 0 if kind == "other" else len(word)
             if kind == "name" and not word.isidentifier():
-                # \w also matches letters such as ² that no name has
+                # \w also matches characters such as ² that no name has
                 sound = next(i for i, letter in enumerate(word) if not (("_" if i else "") + letter).isidentifier())
             if sound < len(word):
                 letter = word[sound]
@@ -246,7 +249,7 @@ class _Parser:
             if operator.text == "-":
                 right = self.make("negative", [right], operator.column)
             elif operator.text == "/" and constant:
-                # one rounding, as Python divides; the reciprocal would be a second one
+                # one rounding, as in Python's division; the reciprocal would add a second one
                 parts = [self.make("quotient", [parts[0], right], operator.column)]
                 continue
             elif operator.text == "/":
@@ -257,7 +260,7 @@ class _Parser:
         return self.make("sum" if level == LEVELS["+"] else "product", parts, column)
 
     def comparison(self, left: int) -> int:
-        """`a < b`, and `a < b < c` as Python means it."""
+        """`a < b`, and `a < b < c` with Python's meaning."""
         links = []
         while self.token.text in COMPARISONS:
             operator = self.take()
@@ -303,7 +306,7 @@ class _Parser:
         self.refuse_name(token, called)
 
     def component(self, name: Token) -> int:
-        """`position[3, 0]`, spelled `position[3,0]` among the names."""
+        """`position[3, 0]`, listed as `position[3,0]` among the names."""
         self.take()
         indices = []
         while True:
@@ -349,7 +352,7 @@ class _Parser:
         return self.places[node]
 
     def make(self, operation: str, places: list[int], column: int) -> int:
-        """Add an operation; one on constants becomes its value."""
+        """Add an operation; an operation on constants becomes its value."""
         if len(places) == 1 and operation in ("sum", "product", "and", "or"):
             return places[0]
         nodes = [self.nodes[place] for place in places]
@@ -380,7 +383,7 @@ class _Parser:
             self.refuse(f"holds the power {size}; the limit is {LARGEST_EXPONENT}", column, "use exp(...*log(...))")
 
     def needed(self, root: int) -> tuple[Node, ...]:
-        """The nodes that the root needs, renumbered: what was folded away is dropped."""
+        """The nodes that the root needs, renumbered: folded ones are dropped."""
         needed = {root}
         for place in range(root, -1, -1):
             if place in needed:
@@ -426,7 +429,7 @@ class _Parser:
         else:
             known = sorted(self.names)[:MOST_COMPARED]
             advice = f"use one of: {_short(' '.join(_gather(self.names)), LONGEST_NAMES)}{nearest(word, known)}"
-            if not self.names <= {"t"} and not any("[" in name for name in known):  # nobody declares what a state has
+            if not self.names <= {"t"} and not any("[" in name for name in known):  # else undeclared
                 advice += "; others are declared: numbers in parameters, coordinates of a Hamiltonian in q and p"
         self.refuse(f"uses the unknown name {word}", token.column, advice)
 

@@ -81,18 +81,18 @@ def _operation(sympy: ModuleType, node: Node, arguments: list[sympy.Basic]) -> s
 def _number(sympy: ModuleType, value: Value | str | None) -> sympy.Number:
     if isinstance(value, float):
         return sympy.Float(value, precision=53)
-    assert value is not None  # a number has its value
+    assert value is not None  # a number has a value
     fraction = Fraction(value)
     return sympy.Rational(fraction.numerator, fraction.denominator)
 
 
 def _power(sympy: ModuleType, base: sympy.Expr, exponent: sympy.Expr) -> sympy.Expr:
-    """base**exponent, where an integer power of a rational coefficient may not grow into thousands of digits."""
+    """base**exponent; an integer power of a rational coefficient must not grow into thousands of digits."""
     coefficient, rest = base.as_coeff_Mul()
     if exponent.is_Integer and coefficient.is_Rational and coefficient not in (0, 1, -1):
         digits = math.log10(max(abs(coefficient.p), coefficient.q))
         if abs(int(exponent)) * digits > 2 * EXACT_DIGITS:
-            # sympy's Float has no bound; what a double cannot hold is refused when it is written
+            # sympy's Float has no bound; a value out of range for a double is refused when it is written
             return sympy.Float(coefficient, precision=53) ** exponent * rest**exponent
     return base**exponent
 
@@ -102,7 +102,7 @@ def bottom_up(
 ) -> Result:
     """``rule(part, results of its arguments)`` for every part of an expression, each different part once.
 
-    A loop and a memory, because an expression may be deeper than the stack and far larger written out than in memory.
+    A loop with a memo, because an expression may be deeper than the stack and far larger written out than in memory.
     """
     waiting = [expression]
     while waiting:
@@ -120,7 +120,7 @@ def bottom_up(
 def to_text(expression: object, names: Collection[str], where: str = "") -> str:
     """A user's sympy expression as text that `parse` accepts and that means the same.
 
-    ``Abs(u)`` is written ``sqrt(u**2)``: sympy itself makes it out of that root.
+    ``Abs(u)`` is written as ``sqrt(u**2)``, because sympy itself turns that root into it.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""A long sum as a few shapes: terms that differ only in their variables and constants are one expression and a table.
+"""A long sum as a few shapes: terms that differ only in variables and constants become one expression and a table.
 
-The 190 pairs of twenty bodies are one shape with 190 rows; a chain of 512 springs is a handful. What is derived, written
-and compiled are the shapes, so that none of it grows with the number of terms.
+The 190 pairs of twenty bodies are one shape with 190 rows; a chain of 512 springs has a handful of shapes. Only the
+shapes are differentiated, written and compiled, so this work does not grow with the number of terms.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from ..errors import InputError
 from .tree import Node, Tree, Value, fold
 
 Step: TypeAlias = tuple[str, tuple[int, ...], Value | str | None]  # an operation on earlier steps
-Key: TypeAlias = tuple[tuple[Step, ...], tuple[int, ...]]  # how terms are built: steps, and which of them are factors
-Operation: TypeAlias = tuple[str, Sequence[int], int | float | str | None]  # on constants, as JSON keeps it
+Key: TypeAlias = tuple[tuple[Step, ...], tuple[int, ...]]  # structure of a term: steps, and which of them are factors
+Operation: TypeAlias = tuple[str, Sequence[int], int | float | str | None]  # on constants, as stored in JSON
 
 SHORT_SUM, LONGEST_SQUARED = 16, 300
-"""A square of more terms than these is multiplied out, one of still more would be too many pairs."""
+"""Squares of sums with more terms than this are expanded into pairs; beyond the next limit these are too many."""
 
 MOST_TERMS = 100_000
-"""Multiplied out; they are sorted in a few seconds."""
+"""Largest number of expanded terms; they are sorted in a few seconds."""
 
 
 class Constants:
-    """Parts without variables, each once, as operations on numbers and parameters; they are evaluated, never compiled."""
+    """Parts without variables, each once, as operations on numbers and parameters; evaluated, never compiled."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.places: dict[Node, int] = {}
 
     def add(self, node: Node) -> int:
-        """The number of an operation on earlier constants; one on numbers becomes its value."""
+        """The number of an operation on earlier constants; an operation on numbers becomes its value."""
         values = [self.nodes[place].number for place in node.arguments]
         if values and None not in values:
             node = Node("number", value=fold(node.operation, [value for value in values if value is not None]))
@@ -45,7 +45,7 @@ class Constants:
     def product(self, factors: list[int], *, negative: bool) -> int:
         """The number of a product of constants."""
         numbers = [number for f in factors if (number := self.nodes[f].number) is not None]
-        others = sorted(f for f in factors if self.nodes[f].number is None)  # m1*m2 and m2*m1 are one constant
+        others = sorted(f for f in factors if self.nodes[f].number is None)  # m1*m2 and m2*m1 are the same constant
         whole = fold("product", [-1 if negative else 1, *numbers])
         if whole != 1 or not others:
             others = [self.add(Node("number", value=whole)), *others]
@@ -63,7 +63,7 @@ def evaluate(described: Sequence[Operation], parameters: Mapping[str, float]) ->
 
     Raises
     ------
-    ArithmeticError, ValueError : one of them is not defined, or not finite
+    ArithmeticError, ValueError : one of them is undefined, or not finite
     """
     values: list[Value] = []
     for operation, arguments, value in described:
@@ -78,13 +78,13 @@ def evaluate(described: Sequence[Operation], parameters: Mapping[str, float]) ->
 
 @dataclass
 class Shape:
-    """Terms of a sum that are built alike.
+    """Terms of a sum with the same structure.
 
     Attributes
     ----------
     tree : one of them, in the names x0, x1, ... of variables and c0, c1, ... of constants
-    variables : for each term the variables that stand for x0, x1, ..., by number
-    constants : for each term what stands for c0, c1, ..., by number among the `Constants`
+    variables : for each term the variables that replace x0, x1, ..., by number
+    constants : for each term the constants that replace c0, c1, ..., by number among the `Constants`
     same : the number of a constant, if it is the same in all terms, by its name
     """
 
@@ -97,12 +97,13 @@ class Shape:
 def shapes_of(tree: Tree, variables: Mapping[str, tuple[int, str]], constants: Constants) -> list[Shape]:
     """The terms of a sum, sorted by shape, in the order of their first appearance.
 
-    Constant factors are multiplied into sums: (p1**2 + p2**2)/2 is two terms; and squares of long sums are pairs of their terms.
+    Constant factors are multiplied into sums, so (p1**2 + p2**2)/2 is two terms; squares of long sums become pairs of
+    their terms.
 
     Parameters
     ----------
     variables : name -> number and kind; a shape has variables of the same kinds in all its terms
-    constants : takes up what holds no variables
+    constants : collects the parts without variables
     """
     splitter = _Splitter(tree, variables, constants)
     found: dict[Key, tuple[list[tuple[int, ...]], list[tuple[int, ...]]]] = {}
@@ -115,12 +116,12 @@ def shapes_of(tree: Tree, variables: Mapping[str, tuple[int, str]], constants: C
 
 
 class _Splitter:
-    """Takes one tree apart."""
+    """Splits one tree."""
 
     def __init__(self, tree: Tree, variables: Mapping[str, tuple[int, str]], constants: Constants) -> None:
         self.nodes, self.variables, self.constants = tree.nodes, variables, constants
         self.what, self.count = tree.what, 0
-        self.fixed: list[int | None] = []  # number among the constants of what holds no variable
+        self.fixed: list[int | None] = []  # number among the constants, for parts without variables
         for node in tree.nodes:
             inner = [self.fixed[place] for place in node.arguments]
             moves = None in inner or (node.operation == "name" and node.value in variables)
@@ -189,7 +190,7 @@ class _Splitter:
         return negative, fixed, moving
 
     def shape(self, factors: tuple[int, ...]) -> tuple[Key, tuple[int, ...], list[int]]:
-        """How the product of these factors is built, which variables it has and which constants, each where it stands."""
+        """The structure of the product of these factors; its variables and constants in the order of their places."""
         steps: list[Step] = []
         done: dict[int, int] = {}
         slots: dict[int, int] = {}
@@ -213,7 +214,7 @@ class _Splitter:
                     arguments = []
                     for k, argument in enumerate(node.arguments):
                         power = literal(argument, node.operation == "power" and k == 1)
-                        if power is not None:  # a square is built unlike a cube
+                        if power is not None:  # a square has another structure than a cube
                             steps.append(("number", (), power))
                             arguments.append(len(steps) - 1)
                         else:
@@ -229,7 +230,7 @@ class _Splitter:
 def _shape(
     key: Key, variables: list[tuple[int, ...]], constants: list[tuple[int, ...]], known: Constants, what: str
 ) -> Shape:
-    """The shape of terms with this key: constants that never differ are numbers of its tree where they are numbers."""
+    """The shape of terms with this key: constants that never differ become numbers of its tree, if they are numbers."""
     columns = list(zip(*constants, strict=True))
     different = list(dict.fromkeys(columns))  # two constants that are equal in all terms are one
     values = [known.nodes[column[0]].number if len(set(column)) == 1 else None for column in different]
@@ -270,5 +271,5 @@ def _shape(
 
 
 def _order(nodes: list[Node], factors: list[int]) -> list[Node]:
-    """The nodes with the whole last: a single factor may stand before others that it does not need."""
+    """The nodes with the root last: a single factor may come before others that it does not need."""
     return nodes if len(factors) > 1 else nodes[: factors[0] + 1]

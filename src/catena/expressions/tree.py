@@ -11,10 +11,10 @@ from fractions import Fraction
 Value = int | Fraction | float
 
 EXACT_DIGITS = 15
-"""Integers and fractions stay exact up to so many digits; beyond they are doubles."""
+"""Integers and fractions stay exact up to this many digits; beyond, they are doubles."""
 
 LEAST_OPERANDS = 30
-"""What the derivative of a product, power or function costs at least, in operands (measured on sums of small terms)."""
+"""Minimum cost of the derivative of a product, power or function, in operands (measured on sums of small terms)."""
 
 FUNCTIONS = {
     **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan"), 1),
@@ -25,7 +25,7 @@ FUNCTIONS = {
 """Name and number of arguments. Only smooth functions: the integrators need derivatives of every order they promise."""
 
 CONDITION_FUNCTIONS = {**FUNCTIONS, "abs": 1}
-"""A condition is only looked at, never derived, so `abs` is allowed there; `min` and `max` are `and` and `or`."""
+"""A condition is never differentiated, so `abs` is allowed there; `min` and `max` are `and` and `or`."""
 
 COMPARISONS = ("<", "<=", ">", ">=")
 LOGIC = ("and", "or", "not")
@@ -46,7 +46,7 @@ class Node:
 
     @property
     def number(self) -> Value | None:
-        """The value of a constant; None of anything else."""
+        """The value of a constant; None for anything else."""
         return self.value if self.operation == "number" and not isinstance(self.value, str) else None
 
     @property
@@ -61,7 +61,7 @@ class Tree:
 
     Attributes
     ----------
-    nodes : the operations, each after its arguments and each different one once; the last is the whole
+    nodes : the operations, each after its arguments and each different one once; the last is the root
     text, what : the text and what it is to the user, for messages
     """
 
@@ -81,9 +81,9 @@ class Tree:
 
 
 def canonical(value: Value) -> Value:
-    """The one representation of a constant: exact where that takes few digits, else the double.
+    """The unique representation of a constant: exact if that takes few digits, else the double.
 
-    A double such as 0.5, 2.0 or 1.25 is its small fraction, exactly; 0.1 stays the double.
+    A double such as 0.5, 2.0 or 1.25 becomes a small fraction, exactly; 0.1 stays a double.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def canonical(value: Value) -> Value:
 
 
 def fold(operation: str, values: list[Value]) -> Value:
-    """Value of an operation on constants, exact for small fractions, else as Python's doubles give it.
+    """Value of an operation on constants, exact for small fractions, else in Python's doubles.
 
     Raises
     ------
@@ -135,14 +135,14 @@ def _power(base: Value, exponent: Value) -> Value:
     size = max(abs(base.numerator), base.denominator) if not isinstance(base, float) else 0
     if isinstance(exponent, int) and size and abs(exponent) * math.log10(size) <= EXACT_DIGITS:
         return canonical(Fraction(base) ** exponent)
-    # math.pow, unlike **, refuses what is complex
+    # unlike **, math.pow refuses complex results
     return canonical(math.pow(float(base), float(exponent)))
 
 
 def derivative_cost(nodes: tuple[Node, ...]) -> int:
-    """About how many operands the second derivatives by all names have when written out.
+    """Approximate number of operands of the second derivatives by all names when written out.
 
-    With n names in a part of s operands: its gradient multiplies n derivatives by what they leave untouched, n s; the
+    With n names in a part of s operands: its gradient multiplies n derivatives by the other factors, n s; the
     Hessian has n**2 such products, and the gradient of its arguments once more for every name on either side.
     """
     used: list[int] = []  # the names in each part, as bits

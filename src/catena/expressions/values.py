@@ -1,4 +1,4 @@
-"""The value of an expression at a point, operation by operation: where it has none, and why."""
+"""The value of an expression at a point, operation by operation; if it has none, where and why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tree import Node, Tree
 
 
 def first_undefined(tree: Tree, values: Mapping[str, float]) -> str:
-    """Which operation of an expression has no finite value at a point, and with what; empty if all have one.
+    """Which operation of an expression has no finite value at a point, and with which arguments; empty if all have one.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def first_undefined(tree: Tree, values: Mapping[str, float]) -> str:
 
 
 def value_at(tree: Tree, values: Mapping[str, float]) -> float:
-    """The value of an expression at a point; nan where it has none.
+    """The value of an expression at a point; nan if it has none.
 
     Examples
     --------

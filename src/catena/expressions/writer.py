@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     import sympy
 
 LARGEST_MULTIPLIED = 16
-"""Powers up to this one are multiplied out (cheaper than `math.pow`, at most 8 units in the last place worse)."""
+"""Powers up to this one become products (cheaper than `math.pow`, at most 8 units in the last place worse)."""
 
 LONGEST_INLINE = 80
 """Longer operands get a line of their own: deep nesting is slow to compile and hard to read."""
 
 MOST_OPERANDS = 16
-"""Operands of one sum or product in one line."""
+"""Largest number of operands of one sum or product in a line."""
 
 
 def write_lines(outputs: Sequence[tuple[str, sympy.Expr]], load: Mapping[str, str]) -> list[str]:
-    """Code that computes all outputs, sharing what they have in common.
+    """Code that computes all outputs, sharing common subexpressions.
 
     Loads every used symbol once into v0, v1, ..., computes common parts into w0, w1, ..., then assigns the targets, so
-    that a target may overwrite what was loaded. The names of the user do not occur in the code.
+    a target may overwrite what was loaded. The user's names do not occur in the code.
 
     Parameters
     ----------
     outputs : (target, expression), for example ``("out[0]", x**2)``
-    load : code that loads a symbol, by its name, for example ``{"x": "z[0]"}``; the order fixes that of the lines
+    load : code that loads a symbol, by its name, for example ``{"x": "z[0]"}``; its order is that of the lines
 
     Returns
     -------
@@ -55,7 +55,7 @@ def write_lines(outputs: Sequence[tuple[str, sympy.Expr]], load: Mapping[str, st
     if not used <= set(load):
         raise KeyError(f"no code loads {', '.join(sorted(used - set(load)))}")
     writer = _Writer(sympy, {name: code for name, code in load.items() if name in used})
-    # a dot is in no user's name, so these symbols are nobody else's
+    # no user name contains a dot, so these symbols cannot collide
     common, reduced = sympy.cse(numeric, sympy.numbered_symbols("."), order="none")
     for symbol, part in common:
         writer.variables[symbol.name] = writer.keep(writer.text(part))
@@ -66,7 +66,7 @@ def write_lines(outputs: Sequence[tuple[str, sympy.Expr]], load: Mapping[str, st
 def _with_numbers(sympy: ModuleType, part: sympy.Basic, arguments: list[sympy.Basic]) -> sympy.Basic:
     """The part with constants such as log(2) and sqrt(2) replaced by their doubles."""
     if isinstance(part, sympy.DiracDelta):
-        return sympy.Integer(0)  # `sympy.diff` makes it out of |u|'' = 0 almost everywhere
+        return sympy.Integer(0)  # `sympy.diff` creates it from |u|'' = 0 almost everywhere
     if part.is_Number or (not arguments and not part.is_number):
         return part
     if all(argument.is_Number for argument in arguments):
@@ -88,7 +88,7 @@ def _double(constant: sympy.Expr) -> float:
 
 
 class _Writer:
-    """Turns one expression after the other into text, keeping what it had to compute on the way as lines."""
+    """Turns one expression after the other into text, and keeps intermediate results as lines."""
 
     def __init__(self, sympy: ModuleType, load: Mapping[str, str]) -> None:
         self.sympy = sympy
@@ -106,7 +106,7 @@ class _Writer:
         return self.kept[text]
 
     def text(self, part: sympy.Basic) -> str:
-        """An expression; sums and products come without brackets."""
+        """An expression; sums and products without brackets."""
         if part.is_Symbol:
             return self.variables[part.name]
         if part.is_Number:
@@ -123,7 +123,7 @@ class _Writer:
         return self.function(part)
 
     def operand(self, part: sympy.Basic) -> str:
-        """An expression that can stand in a product or be an argument of an operator."""
+        """An expression that can be a factor or the argument of an operator."""
         text = self.text(part)
         if part.is_Symbol or part.is_Function or (part.is_Number and part >= 0):
             return text
@@ -135,7 +135,7 @@ class _Writer:
 
     def sum(self, part: sympy.Basic) -> str:
         terms = [self.product(term) for term in part.args]
-        # begin with what is added: a leading minus would cost an operation
+        # start with a positive term: a leading minus would cost an operation
         first = next((number for number, (negative, _) in enumerate(terms) if not negative), 0)
         terms.insert(0, terms.pop(first))
         text = ("-" if terms[0][0] else "") + terms[0][1]
@@ -165,7 +165,7 @@ class _Writer:
         negative = bool(coefficient < 0)
         coefficient = abs(coefficient)
         if under and coefficient.is_Rational and coefficient.q & (coefficient.q - 1):
-            # the division is made anyway: x/(3.0*y) rounds less often than 0.333...*x/y
+            # the division is made anyway: x/(3.0*y) rounds fewer times than 0.333...*x/y
             under.insert(0, repr(_double(self.sympy.Integer(coefficient.q))))
             coefficient = self.sympy.Integer(coefficient.p)
         if coefficient != 1 or not over:
@@ -185,7 +185,7 @@ class _Writer:
         return text
 
     def power(self, base: sympy.Expr, exponent: sympy.Expr) -> str:
-        """A positive or variable power, by multiplications and square roots where these are few."""
+        """A positive or variable power, by multiplications and square roots if these are few."""
         if exponent.is_Number and (halves := 2.0 * _double(exponent)).is_integer():
             whole, half = divmod(int(halves), 2)
             if 0 <= whole <= LARGEST_MULTIPLIED:

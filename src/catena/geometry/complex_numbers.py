@@ -1,4 +1,4 @@
-"""Complex numbers of the compiled loop as tuples (real, imaginary): they live in registers, and every rounding is written out.
+"""Complex numbers of the compiled loop as tuples (real, imaginary): in registers, and with every rounding explicit.
 
 Plain functions that the engine collects.
 """

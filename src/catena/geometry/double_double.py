@@ -1,14 +1,14 @@
 """Sums and products with their rounding errors: twice the precision of a float, or no rounding at all.
 
-A pair (high, low) stands for high + low, |low| <= ulp(high)/2 [Dekker 1971]. Plain functions that the engine collects;
-they need strict IEEE arithmetic, in which nothing is reassociated and no product fused with a sum.
+A pair (high, low) represents high + low, |low| <= ulp(high)/2 [Dekker 1971]. Plain functions that the engine collects;
+they need strict IEEE arithmetic, without reassociation or fused products and sums.
 """
 
 import math
 
 from ..kernels.marks import apart
 
-SPLITTER = 134217729.0  # 2^27 + 1: cuts 53 bits into two halves of 26 [Veltkamp]
+SPLITTER = 134217729.0  # 2^27 + 1: splits 53 bits into two halves of 26 [Veltkamp]
 
 
 def two_sum(a, b):
@@ -63,7 +63,7 @@ def pair_quotient(a, b):
 
 
 def pair_root(a):
-    """The square root of a pair, 0 of one below 0."""
+    """The square root of a pair; 0 for a negative one."""
     if a[0] <= 0.0:
         return 0.0, 0.0
     root = math.sqrt(a[0])
@@ -90,7 +90,7 @@ def put_product(terms, first, a, b):
 
 
 def exact_sum(terms, first, count):
-    """The rounded exact sum of `count` terms from `first` on, which are overwritten.
+    """The correctly rounded sum of `count` terms from `first` on, which are overwritten.
 
     Each pass replaces neighbours by their sum and its error, until they no longer overlap; a sum that is zero gives
     zero [Ogita, Rump & Oishi 2005].

@@ -1,6 +1,6 @@
 """Elliptic integrals from the complementary parameter k'^2 = 1 - k^2.
 
-Near a separatrix k^2 rounds to 1 and everything is in k'^2, so that no function here takes k. Plain functions that the
+Near a separatrix k^2 rounds to 1 and only k'^2 has digits, so no function here takes k. Plain functions that the
 engine collects. By duplication [carlson1995], complete ones by the arithmetic-geometric mean.
 """
 
@@ -9,8 +9,8 @@ from ..kernels import elementary as math
 MOST_DUPLICATIONS = 40
 MOST_LEVELS = 16  # of the arithmetic-geometric mean; 12 for k' = 1e-140
 
-# Duplication stops at max|A - x|/A below the inverse of this: what the tail of degree 7 leaves out is then
-# below 1e-17 of the result, a tenth of what rounding does.
+# Duplication stops when max|A - x|/A is below the inverse of this: the omitted tail of degree 7 is then
+# below 1e-17 of the result, a tenth of the rounding error.
 SPREAD = 100.0
 
 
@@ -65,7 +65,10 @@ def first_kind(tangent_square, complement):
 
 
 def within_half_a_period(start, moved, half_period):
-    """start + moved without whole half periods, at most half of one, and how many these are; of half_period = 0, which has none, all."""
+    """start + moved modulo half_period, at most half of it in magnitude; and the number of half periods removed.
+
+    half_period = 0 means that there is none: nothing is removed.
+    """
     turns = 0.0
     if half_period > 0.0:
         turns = math.floor((start + moved) / half_period + 0.5)

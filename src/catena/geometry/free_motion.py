@@ -1,4 +1,4 @@
-"""The exact motion of a free rigid body as arrays: for what is asked once, not for the compiled loop."""
+"""The exact motion of a free rigid body on arrays: for single evaluations, not for the compiled loop."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .free_rotation import Orbit
 def free_motion(moments: ArrayLike, y0: ArrayLike, *, q0: ArrayLike, times: ArrayLike) -> tuple[Array, Array]:
     """Angular momentum and orientation of a free body at given times, in any order.
 
-    Errors are about eps (1 + |omega| |t|), however long the time, near a separatrix and for nearly equal moments, too.
-    The quaternion is the continuous one that starts at q0/|q0|, also where the times are far apart.
+    Errors are about eps (1 + |omega| |t|), however long the time, also near a separatrix and for nearly equal moments.
+    The quaternion is the continuous one that starts at q0/|q0|, even if the times are far apart.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def free_motion(moments: ArrayLike, y0: ArrayLike, *, q0: ArrayLike, times: Arra
 def half_period(moments: ArrayLike, y0: ArrayLike) -> float:
     """Time after which the momentum, relative to the axis it circulates about, is opposite.
 
-    For a body that turns about its middle axis this is the time from one flip to the next. Infinite for steady motion,
-    and on the separatrix, where there is no next one.
+    For a body that rotates about its middle axis, this is the time from one flip to the next. Infinite for steady
+    motion, and on the separatrix, where there is no next flip.
 
     Examples
     --------

@@ -2,11 +2,12 @@
 
     y' = y x (J^-1 y),  r' = 1/2 r * (0, J^-1 y),  r(0) = 1;   y in the body frame, J = diag(I1, I2, I3), L = |y|
 
-`prepare` does what does not depend on time, `evaluate` the rest. Plain functions that the engine collects.
+`prepare` computes what does not depend on time, `evaluate` the rest. Plain functions that the engine collects.
 
 The canonical axes 1, 2, 3 are those of the body in another order and direction, right-handed: the middle moment is
 second, the momentum circulates about +3, so y3 > 0 for all time, and y1 >= 0 at the start. I1 < I2 < I3 or
-I1 > I2 > I3; the formulas are the same. With c1 = I1 (I3 - I2)/(I2 (I3 - I1)), c2 = I3 (I2 - I1)/(I2 (I3 - I1)) = 1 - c1,
+I1 > I2 > I3; the formulas are the same. With c1 = I1 (I3 - I2)/(I2 (I3 - I1)) and
+c2 = I3 (I2 - I1)/(I2 (I3 - I1)) = 1 - c1,
 
     y1 = L k1 cn u,  y2 = L k2 sn u,  y3 = L k3 dn u,   u = u0 + t L k3 (I3 - I2)/(I2 I3 sqrt(c1))
     L^2 k1^2 = y1^2 + c1 y2^2,  k2 = k1/sqrt(c1),  L^2 k3^2 = y3^2 + c2 y2^2,   k^2 = c2 k1^2/(c1 k3^2)
@@ -14,14 +15,16 @@ I1 > I2 > I3; the formulas are the same. With c1 = I1 (I3 - I2)/(I2 (I3 - I1)), 
 The shortest rotation s(y) = (L + y3, y2, -y1, 0)/sqrt(2 L (L + y3)) that takes y to axis 3 never degenerates, and
 r = conj(s(y(0))) * (cos chi/2, 0, 0, sin chi/2) * s(y(t)) with chi' = (2 H + L y3/I3)/(L + y3).
 
-In theta functions: alpha = sqrt(1 + y3/L) e^(i chi/2) has one of the two zeros of 1 + y3/L, u = +-i (2 K' - v) with dn(i v) = 1/k3, which
-says sn^2(v, k') = c1, and its conjugate the other; both have the period 2 K. So, with x = pi u/(2 K) and the nome q = e^(-pi K'/K),
+In theta functions: alpha = sqrt(1 + y3/L) e^(i chi/2) has one of the two zeros of 1 + y3/L, u = +-i (2 K' - v) with
+dn(i v) = 1/k3, so that sn^2(v, k') = c1, and its conjugate has the other; both have the period 2 K. So, with
+x = pi u/(2 K) and the nome q = e^(-pi K'/K),
 
     e^(i chi/2) ~ e^(i nu t) th4(x - i pi v/(2 K); q^2)
 
-up to a positive factor, and nu follows from chi' at u = 0. Nothing cancels, for th4 stays near 1; as q stands there in the square, few terms are
-enough. For k^2 > 1/2, up to the separatrix, the same functions are summed by the complementary nome q' = e^(-pi K/K') in X = pi u/(2 K').
-Legendre's form, an integral of the third kind, takes four times as long.
+up to a positive factor, and nu follows from chi' at u = 0. There is no cancellation, because th4 stays near 1; the nome
+enters as q^2, so few terms are enough. For k^2 > 1/2, up to the separatrix, the same functions are summed with the
+complementary nome q' = e^(-pi K/K') in X = pi u/(2 K'). Legendre's form, an integral of the third kind, takes four
+times as long.
 """
 
 from ..kernels import elementary as math
@@ -36,7 +39,7 @@ from .vectors import along_axis, dot, load3, load9, scaled, store3, transposed_t
 # The kinds of motion.
 STEADY = 0.0  # omega is constant
 TRIGONOMETRIC = 1.0  # k^2 <= 1/2
-HYPERBOLIC = 2.0  # k^2 > 1/2, the separatrix with it, towards the unstable axis and without period
+HYPERBOLIC = 2.0  # k^2 > 1/2, including the separatrix, which leads to the unstable axis and has no period
 
 
 class Orbit(Record):
@@ -48,16 +51,16 @@ class Orbit(Record):
     HALF_PERIOD = 1  # of y: pi, or that of X; 0 on the separatrix
     LENGTH = 1  # L
     PRECESSION = 1  # nu
-    STEP = 1  # of chi/2 in half a period, which has not become a part of nu
+    STEP = 1  # of chi/2 in half a period, not included in nu
     FACTORS = 3  # of the quotients of theta functions in y/L
     FROM = 4  # conj(s(y(0))) * e^(-i chi/2) at t = 0
     AXES = 9  # canonical axes in the body, row by row; its first row is the axis of a steady motion
-    MOMENTUM = 3  # y(0), of a steady motion
-    SERIES = 32  # coefficients (`TrigonometricSeries`, `HyperbolicSeries`); before that, places to compute the discriminant in
+    MOMENTUM = 3  # y(0) of a steady motion
+    SERIES = 32  # coefficients (`TrigonometricSeries`, `HyperbolicSeries`); before that, scratch for the discriminant
 
 
 class TrigonometricSeries(Record):
-    """Sums by the nome q as polynomials of C = cos 2x, S = sin 2x; q <= 0.0432, so that what is left out is below 1e-16."""
+    """Sums in the nome q as polynomials of C = cos 2x, S = sin 2x; q <= 0.0432, omitted terms are below 1e-16."""
 
     EVEN = 2  # th3 and th4: E0 + E1 C^2 +- (O0 + O1 C^2) C
     ODD = 2
@@ -67,27 +70,27 @@ class TrigonometricSeries(Record):
 
 
 class HyperbolicSeries(Record):
-    """Sums by the complementary nome."""
+    """Sums in the complementary nome."""
 
     NOME = 1  # q'
     COSINES = 5  # of (m + 1/2) S, S = pi v/(2 K')
     SINES = 5  # of its negative
 
 
-TINY = 1.0e-280  # squares, relative to L^2, with all their digits
+TINY = 1.0e-280  # smallest squares, relative to L^2, that keep all their digits
 NEAREST = 1.0e-140
 CANCELLED = 2.0**-46  # discriminants below this part of their terms need more than twice the precision
-TERMS = 5  # of the precession by the complementary nome: the next is below q'^12
-NO_NOME = 1.0e4  # -log of a nome that is zero
+TERMS = 5  # of the precession in the complementary nome: the next one is below q'^12
+NO_NOME = 1.0e4  # -log of a nome that counts as zero
 
 
 def prepare(i1, i2, i3, y1, y2, y3, orbit):
     """Fill `orbit` (Orbit.WIDTH floats) with the motion that starts at y, for moments I > 0 in any order.
 
     Returns 0, or
-    UNRESOLVED: y is nearer than about 1e-140 |y| to the axis of the middle moment, and not on it: k'^2 leaves the range
-    of floats. `orbit` holds the rotation about that axis, which is right while |omega| |t| < 100;
-    NOT_FINITE: y or I is not finite, and `orbit` unchanged.
+    UNRESOLVED: y is nearer than about 1e-140 |y| to the axis of the middle moment, but not on it: k'^2 underflows.
+    `orbit` holds the rotation about that axis, which is accurate while |omega| |t| < 100;
+    NOT_FINITE: y or I is not finite, and `orbit` is unchanged.
     """
     momentum = abs(y1) + abs(y2) + abs(y3)
     inertia = i1 + i2 + i3
@@ -100,13 +103,13 @@ def prepare(i1, i2, i3, y1, y2, y3, orbit):
         orbit[Orbit.AXES + k] = 0.0
     if momentum == 0.0:
         return 0
-    # units that are powers of two round nothing, and keep squares in range
+    # units that are powers of two cause no rounding, and keep squares in range
     _, exponent = math.frexp(momentum)
     _, exponent_of_inertia = math.frexp(inertia)
     i = in_unit((i1, i2, i3), exponent_of_inertia)
     y = in_unit((y1, y2, y3), exponent)
 
-    # steady unless found to be otherwise
+    # steady until shown otherwise
     w = (y[0] / i[0], y[1] / i[1], y[2] / i[2])
     omega = math.sqrt(dot(w, w))
     orbit[Orbit.RATE] = math.ldexp(omega, exponent - exponent_of_inertia)
@@ -128,7 +131,7 @@ def in_unit(a, exponent):
 
 
 def zeros(y):
-    """How many components are zero."""
+    """Number of components that are zero."""
     count = 0
     for k in range(3):
         if y[k] == 0.0:
@@ -137,8 +140,11 @@ def zeros(y):
 
 
 def fill_moving(orbit, i, y, length, spin):
-    """Fill `orbit` if y moves, for moments and momenta of the order of 1; the state of `orbit` says steady; spin = 2 H/L. See `prepare`."""
-    # canonical axes: n1, n2, n3 number those of the body
+    """Fill `orbit` if y moves, for moments and momenta of order 1; `orbit` is preset to steady; spin = 2 H/L.
+
+    See `prepare`.
+    """
+    # canonical axes: n1, n2, n3 are their numbers in the body
     i1, i2, i3 = i
     y1, y2, y3 = y
     n1 = 0
@@ -233,7 +239,7 @@ def fill_trigonometric(orbit, x, c1, c2, k1, k3, parameter, complement):
 def fill_turn(orbit, decay, s):
     """th4(x - i s/2; q^2) for q = e^-decay, s < decay: the terms of e^(+-2ix) and e^(+-4ix); the next is below q^15.
 
-    Exponents are added before an exponential is taken: a tiny nome and its inverse would leave the range of floats.
+    Exponents are added before taking an exponential: a tiny nome and its inverse would leave the range of floats.
     """
     plus = math.exp(s - 2.0 * decay)
     minus = math.exp(-s - 2.0 * decay)
@@ -292,7 +298,7 @@ def at_zero(nome):
 
 
 def imaginary_zero(c1, c2, k1, k3, parameter, prime):
-    """v = F(asin sqrt(c1), k'), or K' less what is missing: by the tangent that is the smaller one."""
+    """v = F(asin sqrt(c1), k'), or K' minus its complement: whichever has the smaller tangent."""
     if c1 * c1 * parameter <= c2 * c2:
         return first_kind(c1 / c2, parameter)
     return prime - first_kind((k3 / k1) * (k3 / k1), parameter)
@@ -309,7 +315,7 @@ def start_phase(x, c1, k1, k3, complement):
 
 
 def fill_from(orbit, x, turned):
-    """What makes r = 1 at the start: conj(s(y(0))), and the conjugate of e^(i chi/2) there."""
+    """The factor that makes r = 1 at the start: conj(s(y(0))), and the conjugate of e^(i chi/2) there."""
     root = math.sqrt(2.0 * (1.0 + x[2]))
     f0 = (1.0 + x[2]) / root
     f1 = x[1] / root
@@ -322,10 +328,10 @@ def fill_from(orbit, x, turned):
 
 
 def discriminant(i1, i2, i3, y1, y3, orbit):
-    """I1 (I3 - I2) y3^2 - I3 (I2 - I1) y1^2: > 0 where y circulates about axis 3, 0 on the separatrix.
+    """I1 (I3 - I2) y3^2 - I3 (I2 - I1) y1^2: > 0 if y circulates about axis 3, 0 on the separatrix.
 
-    With all digits: near the separatrix the time between turns is the logarithm of this difference, and on it, where
-    there is no next turn, it must be zero. In double-double, and without rounding where even that cancels.
+    It must have all its digits: near the separatrix the time between flips is the logarithm of this difference, and on
+    it, where there is no next flip, it must be zero. In double-double, and without rounding if even that cancels.
     """
     a, a_low = pair_product(pair_product(two_sum(i3, -i2), (i1, 0.0)), two_product(y3, y3))
     c, c_low = pair_product(pair_product(two_sum(i2, -i1), (i3, 0.0)), two_product(y1, y1))
@@ -355,14 +361,17 @@ def put_term(terms, first, a, b, c, y):
 
 
 def complementary_parameter(above, i1, i2, i3, square3):
-    """k'^2 from the discriminant; square3 is L^2 k3^2. As 1 - k^2 it would have no digits near the separatrix."""
+    """k'^2 from the discriminant; square3 is L^2 k3^2.
+
+    Computed as 1 - k^2 it would have no digits near the separatrix.
+    """
     return min(1.0, abs(above) / (i1 * abs(i3 - i2) * square3))
 
 
 def evaluate(orbit, t):
     """y(t) and the rotation since t = 0: y1, y2, y3, r0, r1, r2, r3 with q(t) = q(0) * r.
 
-    r is the solution of r' = 1/2 r * (0, omega) with r(0) = 1: its sign, too, is that of the continuous motion.
+    r is the solution of r' = 1/2 r * (0, omega) with r(0) = 1: its sign is also that of the continuous motion.
     """
     if orbit[Orbit.KIND] == STEADY:
         cosine, sine = turn(0.5 * orbit[Orbit.RATE] * t)
@@ -372,14 +381,14 @@ def evaluate(orbit, t):
     x, turned = trigonometric(orbit, t) if orbit[Orbit.KIND] == TRIGONOMETRIC else hyperbolic(orbit, t)
     r0, r = rotation(orbit, turned, x)
     axes = load9(orbit, Orbit.AXES)
-    length = orbit[Orbit.LENGTH] * (1.5 - 0.5 * dot(x, x))  # of L/|x|: some roundings less
+    length = orbit[Orbit.LENGTH] * (1.5 - 0.5 * dot(x, x))  # L/|x| with fewer roundings
     y1, y2, y3 = transposed_times(axes, scaled(length, x))
     r1, r2, r3 = transposed_times(axes, r)
     return y1, y2, y3, r0, r1, r2, r3
 
 
 def trigonometric(orbit, t):
-    """y/L in canonical axes at the time t, and e^(i chi/2) but for a modulus."""
+    """y/L in canonical axes at the time t, and e^(i chi/2) up to a positive factor."""
     at = Orbit.SERIES
     cosine, sine = cosine_and_sine(orbit[Orbit.START] + orbit[Orbit.RATE] * t)
     c = (cosine - sine) * (cosine + sine)
@@ -406,7 +415,7 @@ def trigonometric(orbit, t):
 
 
 def hyperbolic(orbit, t):
-    """The same for k^2 > 1/2: X within half a period of 0, and whole ones as turns of the phase."""
+    """The same for k^2 > 1/2: X within half a period of 0, and whole half periods as turns of the phase."""
     at = Orbit.SERIES
     position, turns = within_half_a_period(orbit[Orbit.START], orbit[Orbit.RATE] * t, orbit[Orbit.HALF_PERIOD])
     nome = orbit[at + HyperbolicSeries.NOME]
@@ -420,7 +429,7 @@ def hyperbolic(orbit, t):
     q4 = q2 * q2
     q6 = q4 * q2
     q9 = q4 * q4 * nome
-    # th1, th2 = even -+ odd and th3, th4 = above +- below, but for a factor each
+    # up to a factor each, th1, th2 = even -+ odd and th3, th4 = above +- below
     even = 1.0 + (q2 * z2 + q4 * r2)
     odd = z * (1.0 + q6 * z2) + r * (nome + q9 * r2)
     above = 1.0 + (q2 * r2 + q4 * z2)

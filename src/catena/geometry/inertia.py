@@ -1,11 +1,11 @@
 """Mass properties: second moments of bodies, and their principal axes.
 
-The second-moment matrix S = int X X^T dm about the centre of mass carries everything; the inertia tensor is
+The second-moment matrix S = int X X^T dm about the centre of mass determines everything; the inertia tensor is
 Theta = tr(S) 1 - S. In principal axes S = diag(d1, d2, d3) and I1 = d2 + d3 (cyclic), d1 = (I2 + I3 - I1)/2.
-A body exists iff all d_k >= 0; which of them vanish says whether it is solid, planar, linear or a point.
+A body exists if and only if all d_k >= 0; the vanishing ones decide whether it is solid, planar, linear or a point.
 
-Sums are correctly rounded (`math.fsum`), products are not those of BLAS, and the eigenvalue problem is solved by Jacobi's method in plain
-arithmetic: the same bits on every machine, and small d_k keep their digits [Demmel & Veselic 1992].
+Sums are correctly rounded (`math.fsum`), products do not use BLAS, and the eigenvalue problem is solved by Jacobi's
+method in plain arithmetic: the same bits on every machine, and small d_k keep their digits [Demmel & Veselic 1992].
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..errors import InputError
 from .rotations import apply
 
 EPS = sys.float_info.epsilon
-DIAGONAL = 4.0 * EPS  # off-diagonal elements below this part of the trace are no reason to leave the input axes
-ROUNDING = 8.0 * EPS  # what may be wrong with a given moment, or, relative to its size, with a given coordinate
-EQUAL_MOMENTS = 8.0 * EPS  # largest difference of two that are taken for equal, to the smaller one
-SWEEPS = 30  # of Jacobi's method; it converges quadratically, 5 to 10 are needed
+DIAGONAL = 4.0 * EPS  # off-diagonal elements below this part of the trace do not count: the input axes are kept
+ROUNDING = 8.0 * EPS  # possible relative error of a given moment, or of a given coordinate relative to the size
+EQUAL_MOMENTS = 8.0 * EPS  # largest difference of two moments that count as equal, relative to the smaller one
+SWEEPS = 30  # limit for Jacobi's method; it converges quadratically, 5 to 10 are needed
 KINDS = ("point", "linear", "planar", "solid")
 
 
@@ -51,7 +51,7 @@ def center(positions: Array, masses: Array) -> tuple[float, Array, Array]:
     # particles in a plane x_k = const stay in it exactly, whatever the rounding of the sum
     center = np.where((positions == positions[0]).all(axis=0), positions[0], center)
     relative = positions - center
-    # far from the origin the centre itself is rounded; the rest of it is found from the differences, which are exact
+    # far from the origin the centre itself is rounded; a correction comes from the differences, which are exact
     rest = np.array([_sum((masses * x).tolist()) / mass for x in relative.T])
     rest = np.where((relative == relative[0]).all(axis=0), 0.0, rest)
     return mass, center + rest, relative - rest
@@ -63,7 +63,7 @@ def second_moment(points: Array, weights: Array) -> Array:
 
 
 def refuse_open(faces: NDArray[np.int64], where: str) -> None:
-    """Triangles (m, 3) must run through every edge once in each direction: a closed, oriented surface."""
+    """Triangles (m, 3) must contain every edge once in each direction: a closed, oriented surface."""
     edges = np.stack([faces, np.roll(faces, -1, axis=1)], axis=-1).reshape(-1, 2)
     count = int(faces.max()) + 1
     code, reverse = edges @ np.array([count, 1]), edges @ np.array([1, count])
@@ -86,7 +86,7 @@ def mesh_volume(triangles: Array) -> tuple[float, Array, Array]:
     """Volume inside closed triangles (n, 3, 3), its centroid, and the triangles relative to it.
 
     Signed tetrahedra from the mean vertex to each triangle (a, b, c): volume det(a, b, c)/6, centroid (a + b + c)/4.
-    A volume that is not above the rounding of its pieces is 0.
+    A volume within the rounding error of its pieces is 0.
     """
     middle = np.array([_sum(x.tolist()) / x.size for x in triangles.reshape(-1, 3).T])
     relative = triangles - middle  # from far away the tetrahedra would nearly cancel
@@ -99,7 +99,7 @@ def mesh_volume(triangles: Array) -> tuple[float, Array, Array]:
 
 
 def mesh_second_moment(triangles: Array) -> Array:
-    """S, at density 1, of the inside of closed triangles (n, 3, 3) about the origin.
+    """S, at density 1, of the interior of closed triangles (n, 3, 3) about the origin.
 
     A tetrahedron (0, a, b, c) has V/20 [(a + b + c)(a + b + c)^T + a a^T + b b^T + c c^T].
     """
@@ -110,7 +110,7 @@ def mesh_second_moment(triangles: Array) -> Array:
 
 
 def refuse_unrepresentable(second_moments: Array, extents: Array, where: str) -> None:
-    """A body so small or large that its second moments leave the range of numbers."""
+    """Refuse a body so small or large that its second moments leave the range of doubles."""
     lost = (extents > 0.0) & (second_moments < sys.float_info.min)
     if lost.any() or not (second_moments < 0.25 * sys.float_info.max).all():
         raise InputError(
@@ -120,7 +120,7 @@ def refuse_unrepresentable(second_moments: Array, extents: Array, where: str) ->
 
 
 def inertia_tensor(s: Array) -> Array:
-    """Theta = tr(S) 1 - S; each diagonal element is a sum of two, so nothing cancels."""
+    """Theta = tr(S) 1 - S; each diagonal element is a sum of two, so there is no cancellation."""
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = s.tolist()
     return np.array([[yy + zz, -xy, -xz], [-xy, xx + zz, -yz], [-xz, -yz, xx + yy]]) + 0.0
 
@@ -136,7 +136,7 @@ def principal_of_moments(moments: Array, where: str) -> Principal:
     # correctly rounded: a needle with I = (1, 1, 1e-20) has d1 = d2 = 5e-21, not 0
     d = 0.5 * np.array([_sum((i2, i3, -i1)), _sum((i3, i1, -i2)), _sum((i1, i2, -i3))])
     _refuse_negative(d, moments, where, lambda k: f"axis {k + 1}")
-    if 0.0 in moments and max(i1, i2, i3) > 0.0:  # a line: the two other moments are one number
+    if 0.0 in moments and max(i1, i2, i3) > 0.0:  # a line: the two other moments are the same number
         on_line = moments == 0.0
         length = float(d[on_line].max())
         return Principal(np.where(on_line, length, 0.0), np.where(on_line, 0.0, length), np.eye(3))
@@ -153,7 +153,7 @@ def principal_of_tensor(tensor: Array, where: str) -> Principal:
     d, axes = (np.diag(s), np.eye(3)) if keeps_axes(s) else _order(*diagonalise(s))
     moments = np.diag(inertia_tensor(np.diag(d)))
     _refuse_negative(d, moments, where, lambda k: f"principal axis {_text(axes[:, k])}")
-    # rounding the elements of a turned tensor moves every d_k this much: a smaller one is not known to be positive
+    # rounding the elements of a rotated tensor shifts every d_k by this much: a smaller one may not be positive
     return _without_rounding(d, axes, np.full(3, ROUNDING * moments.max()))
 
 
@@ -163,13 +163,13 @@ def principal_of_points(points: Array, measure: Callable[[Array], Array], *, flo
     Parameters
     ----------
     measure : points -> S in the axes of the points
-    floor : the second moment that rounding the given coordinates makes
+    floor : the second moment caused by rounding the given coordinates
     where : names the body in errors
 
     Notes
     -----
-    The points are turned into the axes found and measured again: the thickness of a turned plate is then that of its
-    points, with all digits, where the eigenvalues of S in the input axes have lost it below eps tr(S).
+    The points are rotated into the axes found and measured again: the thickness of a rotated plate is then that of its
+    points, with all digits, while the eigenvalues of S in the input axes have lost it below eps tr(S).
     """
     s = measure(points)
     if keeps_axes(s):
@@ -185,7 +185,7 @@ def principal_of_points(points: Array, measure: Callable[[Array], Array], *, flo
 
 
 def keeps_axes(s: Array) -> bool:
-    """Whether S is diagonal up to rounding, so that the input axes are taken for principal."""
+    """Whether S is diagonal up to rounding, so that the input axes count as principal."""
     off = max(abs(s[0, 1]), abs(s[0, 2]), abs(s[1, 2]))
     return bool(off == 0.0 or off < DIAGONAL * (s[0, 0] + s[1, 1] + s[2, 2]))
 
@@ -216,13 +216,13 @@ def diagonalise(matrix: Array) -> tuple[Array, Array]:
 
 
 def _without_rounding(d: Array, axes: Array, rounding: Array) -> Principal:
-    """The principal axes, with zeros for the d_k that are not above what rounding makes."""
+    """The principal axes, with zeros for the d_k within the rounding error."""
     principal = principal_of_second_moments(np.where(d > rounding, d, 0.0))
     return Principal(principal.second_moments, principal.moments, axes)
 
 
 def _order(d: Array, axes: Array) -> tuple[Array, Array]:
-    """Moments ascending (d descending), largest components positive, but for the last axis: det = +1."""
+    """Moments ascending (d descending), largest components positive, except in the last axis: det = +1."""
     order = np.argsort(-d, kind="stable")
     d, axes = d[order], axes[:, order]
     size = np.abs(axes)
@@ -234,17 +234,17 @@ def _order(d: Array, axes: Array) -> tuple[Array, Array]:
 
 
 def _find_coupled(s: Array) -> Array:
-    """Which input axes are not exactly principal. The d_k of one that is stands on its own, however small."""
+    """Which input axes are not exactly principal. The d_k of one that is does not mix with others, however small."""
     return np.count_nonzero(s - np.diag(np.diag(s)), axis=0) > 0
 
 
 def _find_mixed(axes: Array) -> Array:
-    """Which columns are no input axis."""
+    """Which columns are not input axes."""
     return np.count_nonzero(axes, axis=0) > 1
 
 
 def _refuse_negative(d: Array, moments: Array, where: str, name: Callable[[int], str]) -> None:
-    """The triangle inequality I_k <= I_i + I_j, up to rounding."""
+    """Refuse a violation of the triangle inequality I_k <= I_i + I_j beyond rounding."""
     for k in range(3):
         if not d[k] >= -ROUNDING * moments.max():
             others = " + ".join(f"I{i + 1}" for i in range(3) if i != k)
@@ -266,7 +266,7 @@ def _tetrahedra(triangles: Array) -> Array:
 
 
 def _sum(values: Iterable[float]) -> float:
-    """The correctly rounded sum; nan if it leaves the range of numbers."""
+    """The correctly rounded sum; nan if it leaves the range of doubles."""
     try:
         return math.fsum(values)
     except (OverflowError, ValueError):

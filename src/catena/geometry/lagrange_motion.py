@@ -1,4 +1,4 @@
-"""The exact motion of Lagrange's top: two equal moments, centre of mass on the axis; at any time, without steps [lagrange1788].
+"""The exact motion of Lagrange's top [lagrange1788]: two equal moments, centre of mass on the axis; without steps.
 
 In axes where 3 is that of symmetry, U = g n3, moments A, A, C, with
 
@@ -9,9 +9,9 @@ each of the three is one quotient of theta functions of the nome of w(t) [klein1
     alpha = Ca e^(i nu1 t) th1(x + i s1)/th4(x),  beta = Cb e^(i nu2 t) th2(x + i s2)/th4(x),
     eta = C3 e^(i (nu2 - nu1) t) th3(x + i (s2 - s1))/th4(x),   x = x0 + kappa t
 
-so there are no Euler angles and no poles: alpha and beta pass through 0 where the axis does through the vertical. For k^2 > 1/2 the
-same functions of the complementary nome. The spherical pendulum is c = 0. `prepare` does what does not depend on time, `evaluate`
-the rest. Plain functions that the engine collects.
+so there are no Euler angles and no poles: alpha and beta pass through 0 where the axis passes through the vertical. For
+k^2 > 1/2, the same functions in the complementary nome. The spherical pendulum is c = 0. `prepare` computes what does
+not depend on time, `evaluate` the rest. Plain functions that the engine collects.
 """
 
 from ..kernels import elementary as math
@@ -41,18 +41,18 @@ from .lagrange_orbit import (
 )
 from .lagrange_roots import Points
 
-WEIGHTLESS = 1.0e-60  # g A/|y|^2 without effect
-NEAREST = 1.0e-64  # to the vertical, whose fourth power keeps the digits of a pair
-RISING = 6  # in what `lagrange_roots.constants` gives
-NO_NOME = 1.0e4  # -log of a nome that is zero
+WEIGHTLESS = 1.0e-60  # g A/|y|^2 that is negligible
+NEAREST = 1.0e-64  # distance from the vertical whose fourth power still has the digits of a pair
+RISING = 6  # index in the result of `lagrange_roots.constants`
+NO_NOME = 1.0e4  # -log of a nome that counts as zero
 
 
 def prepare(axis, a, c, g, q, y, orbit):
     """Fill `orbit` (Orbit.WIDTH floats) with the motion that starts at q (any length) and y, with U = g n_axis.
 
     a is the moment of the equal pair, c that of the axis (any number above 0 if nothing spins about it). Returns 0, or
-    UNRESOLVED: the start is nearer than about 1e-64 to the unstable upright position, and not in it;
-    NOT_FINITE: a number is not finite, and `orbit` unchanged.
+    UNRESOLVED: the start is nearer than about 1e-64 to the unstable upright position, but not in it;
+    NOT_FINITE: a number is not finite, and `orbit` is unchanged.
     """
     size = abs(y[0]) + abs(y[1]) + abs(y[2])
     length = abs(q[0]) + abs(q[1]) + abs(q[2]) + abs(q[3])
@@ -61,7 +61,7 @@ def prepare(axis, a, c, g, q, y, orbit):
     for k in range(Orbit.WIDTH):
         orbit[k] = 0.0
     orbit[Orbit.AXIS] = axis
-    # units that are powers of two round nothing, and keep squares in range
+    # units that are powers of two cause no rounding, and keep squares in range
     mass = exponent(a)
     clock = max(exponent(size) - mass, (exponent(g) - mass + 1) // 2)
     a = math.ldexp(a, -mass)
@@ -89,7 +89,7 @@ def prepare(axis, a, c, g, q, y, orbit):
 
 
 def exponent(x):
-    """Of the power of two above |x|; that of the smallest number for 0."""
+    """Exponent of the power of two above |x|; for 0, that of the smallest number."""
     if x == 0.0:
         return -1074
     _, power = math.frexp(x)
@@ -97,14 +97,14 @@ def exponent(x):
 
 
 def to_own_axes(axis, q, y):
-    """q as four pairs and y in axes whose third is that of symmetry: a cyclic exchange, without a rounding."""
+    """q as four pairs, and y, in axes whose third is that of symmetry: a cyclic permutation, without rounding."""
     if axis == 2:
         return ((q[0], 0.0), (q[1], 0.0), (q[2], 0.0), (q[3], 0.0)), (y[0], y[1], y[2])
     a = q[0]
     b = q[1]
     c = q[2]
     d = q[3]
-    s = 1.0 if axis == 0 else -1.0  # twice the components of the quaternion of the exchange are 1, s, s, s
+    s = 1.0 if axis == 0 else -1.0  # twice the components of the permutation's quaternion are 1, s, s, s
     pairs = (
         lagrange_roots.exact_four(a, -s * b, -s * c, -s * d),
         lagrange_roots.exact_four(s * a, b, s * c, -s * d),
@@ -166,7 +166,7 @@ def fill_steady(alpha, beta, turning, orbit):
 
 
 def fill_free(a, y, own, orbit):
-    """A body without weight: turn about y with |y|/A, and about its axis with `own` = w3 - c/A."""
+    """A body without weight: rotation about y at |y|/A, and about its axis at `own` = w3 - c/A."""
     length = math.sqrt(y[0] * y[0] + y[1] * y[1] + y[2] * y[2])
     orbit[Orbit.KIND] = FREE
     orbit[Orbit.RATE] = length / a
@@ -189,9 +189,10 @@ def sign(x):
 
 
 def swings(a, own, known, points, spin):
-    """Constants of both kinds: rates of arg alpha at the highest and of arg beta at the lowest point, signs, largest |eta|^2/(4 g A).
+    """Rates of arg alpha at the highest and of arg beta at the lowest point, signs, largest |eta|^2/(4 g A).
 
-    The sign of p - c u1 is taken from p+ or p-, whichever does not cancel: by the other eta would be opposite.
+    They serve both kinds of series. The sign of p - c u1 is computed from p+ or p-, whichever does not cancel:
+    otherwise eta could get the opposite sign.
     """
     _, _, plus_pair, minus_pair, kinetic, _, _ = known
     plus = plus_pair[0]
@@ -223,7 +224,7 @@ def start_phase(points, quarter, complement, rising):
 
 
 def phase(value, slope, rate, numerator, change, size):
-    """Direction of C in C e^(i rate t) N(t) = value at t = 0; by the slopes where N nearly vanishes and `value` has lost it."""
+    """Direction of C in C e^(i rate t) N(t) = value at 0; from the slopes if N nearly vanishes."""
     if square(numerator) > 0.25 * size * size:
         return direction(conjugate_times(numerator, value))
     moved = change[0] - rate * numerator[1], change[1] + rate * numerator[0]
@@ -278,9 +279,9 @@ def alternating(n):
 
 
 def fill_numerators(points, k2, f, decay, first, second, orbit):
-    """The coefficients of th1, th2, th3 in the form in which they do not overflow; whether th1 stands in its first form.
+    """The coefficients of th1, th2, th3 in the form that does not overflow; returns whether th1 is in its first form.
 
-    Exponents are added before one exponential is taken, as a tiny nome and its inverse would leave the range of floats.
+    Exponents are added before taking a single exponential: a tiny nome and its inverse would leave the range of floats.
     """
     w12, w13, low = points[Points.W12], points[Points.W13], points[Points.LOW]
     w2, w3 = points[Points.W2], points[Points.W3]
@@ -373,11 +374,11 @@ def fill_hyperbolic(a, g, own, known, points, spin, alpha, beta, alpha_slope, be
 
 
 def shifts(points, k2, quarter_prime):
-    """a1 and a2, each by the tangent that is below 1."""
+    """a1 and a2, each from the tangent that is below 1."""
     w12, w13, low = points[Points.W12], points[Points.W13], points[Points.LOW]
     w2, w3 = points[Points.W2], points[Points.W3]
     a1 = first_kind(low / w12, k2) if low <= w12 else quarter_prime - first_kind(w13 / low, k2)
-    a2 = 0.0  # where both roots vanish: the separatrix of the upright top
+    a2 = 0.0  # if both roots vanish: the separatrix of the upright top
     if w3 > 0.0 and w2 <= w3 * math.sqrt(k2):
         a2 = first_kind(w2 / (w3 * k2), k2)
     elif w2 > 0.0:
@@ -461,7 +462,7 @@ def evaluate(orbit, t):
 
 
 def to_body_axes(axis, q, y):
-    """Back from `to_own_axes`."""
+    """The inverse of `to_own_axes`."""
     if axis == 2.0:
         return q[0], q[1], q[2], q[3], y[0], y[1], y[2]
     a, b, c, d = q
@@ -486,7 +487,7 @@ def trigonometric_motion(orbit, t):
 
 
 def hyperbolic_motion(orbit, t):
-    """alpha, beta, eta for k^2 > 1/2: X within half a period of 0, and whole ones as turns of the phases."""
+    """alpha, beta, eta for k^2 > 1/2: X within half a period of 0, and whole half periods as turns of the phases."""
     x, turns = within_half_a_period(orbit[Orbit.START], orbit[Orbit.RATE] * t, orbit[Orbit.HALF_PERIOD])
     y = math.exp(-abs(x))
     z = powers(y * y)

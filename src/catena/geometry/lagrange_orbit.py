@@ -1,9 +1,10 @@
-"""Where the constants of a motion of Lagrange's top stand, and the two kinds of series that its motion is summed by.
+"""Layout of the constants of a motion of Lagrange's top, and the two kinds of series that represent it.
 
     theta functions with a small nome, in x:             sums over n = -4 .. 4 of c_n e^(2 i n x), c_n real
-    with a nome near 1, in the complementary one q', X:  sums over n of c_n r^n and c_-n z^n, z = e^(-2 |X|), r = q'/z, c_n complex
+    with a nome near 1, in the complementary one q', X:  sums over n of c_n r^n and c_-n z^n, z = e^(-2 |X|), r = q'/z,
+                                                         c_n complex
 
-Both nomes are at most 0.0432, so nothing above 1e-17 is left out. Plain functions that the engine collects.
+Both nomes are at most 0.0432, so the omitted terms are below 1e-17. Plain functions that the engine collects.
 """
 
 from ..kernels import elementary as math
@@ -11,10 +12,10 @@ from ..kernels.elementary.trigonometric import cosine_and_sine
 from ..kernels.marks import Record
 
 # The kinds of motion.
-STEADY = 0.0  # the axis is vertical for ever
+STEADY = 0.0  # the axis stays vertical
 FREE = 1.0  # no gravity
 TRIGONOMETRIC = 2.0  # k^2 <= 1/2
-HYPERBOLIC = 3.0  # k^2 > 1/2, the separatrix with it
+HYPERBOLIC = 3.0  # k^2 > 1/2, including the separatrix
 
 TERMS = 4
 
@@ -25,7 +26,7 @@ class Orbit(Record):
     KIND = 1
     AXIS = 1  # of symmetry: 0, 1, 2
     TURNED_OVER = 1  # 1 if gravity was reversed
-    SPIN = 1  # momentum about the axis, after that
+    SPIN = 1  # momentum about the axis, after the reversal
     RATE = 1  # dx/dt or dX/dt; |y|/A of a free body
     START = 1  # x or X at the start
     HALF_PERIOD = 1  # of X, 0 on the separatrix
@@ -48,7 +49,7 @@ class Orbit(Record):
 
 
 def put_term(row, at, n, value):
-    """Add c_n to such a row, which was zero."""
+    """Add c_n to such a row, which is initially zero."""
     if n == 0:
         row[at] = value
     else:
@@ -82,14 +83,15 @@ def weigh(c):
 
 
 def trigonometric_size(row, at):
-    """At most the sum of |c_n|, at least half of it: what the sum is compared with to see whether it nearly vanishes."""
+    """Between half the sum of |c_n| and all of it: a sum much smaller than this nearly vanishes."""
     size = abs(row[at])
     for n in range(1, TERMS + 1):
         size += max(abs(row[at + n]), abs(row[at + TERMS + n]))
     return size
 
 
-# Hyperbolic: for n = -4 .. 3, real c_n one after the other, or real and imaginary part of each ----------------------------------
+# Hyperbolic: for n = -4 .. 3, real c_n one after the other, or real and imaginary part of each
+# ----------------------------------
 
 
 def powers(z):
@@ -116,7 +118,7 @@ def sum_complex(row, at, r, z):
 
 
 def slope_weights(r, z):
-    """Powers of r and z times 2 n and -2 n: with them the sums are derivatives by X, but for the term n = 0."""
+    """Powers of r and z times 2 n and -2 n: the sums become derivatives with respect to X, except for n = 0."""
     return (2.0 * r[0], 4.0 * r[1], 6.0 * r[2], 8.0 * r[3]), (-2.0 * z[0], -4.0 * z[1], -6.0 * z[2], -8.0 * z[3])
 
 

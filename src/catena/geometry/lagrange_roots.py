@@ -1,12 +1,14 @@
-"""Between which heights the axis of Lagrange's top nods: the roots of its cubic, with all their differences to full precision.
+"""The turning points of the axis of Lagrange's top: roots of its cubic, with all their differences to full precision.
 
-With w = (1 - cos theta)/2, e = |eta|^2/(4 g A) - w(0), pz the vertical momentum, c the axial one and p-, p+ = pz - c, pz + c,
+With w = (1 - cos theta)/2, e = |eta|^2/(4 g A) - w(0), pz the vertical momentum, c the axial one and p-, p+ = pz - c,
+pz + c,
 
     A/g w'^2 = w^3 + B w^2 + Q w + D,   B = e + c^2/(4 g A) - 1,  Q = p- c/(4 g A) - e,  D = p-^2/(16 g A)
 
-and w3 <= 0 <= w2 <= w(t) <= w1 <= 1. Near a vertical axis and near the separatrix two roots, or a root and its bound, agree in
-almost all digits, and all that follows depends on their difference: so everything here is computed in pairs of floats from
-the start as it was given, and a difference is never formed of two rounded roots. Plain functions that the engine collects.
+and w3 <= 0 <= w2 <= w(t) <= w1 <= 1. Near a vertical axis and near the separatrix two roots, or a root and its bound,
+agree in almost all digits, and all results depend on their difference. So everything here is computed in pairs of
+floats from the given start, and no difference is formed from two rounded roots. Plain functions that the engine
+collects.
 """
 
 from ..kernels import elementary as math
@@ -24,7 +26,7 @@ from .double_double import (
 
 
 class Points(Record):
-    """What `turning_points` gives."""
+    """Result of `turning_points`."""
 
     W12 = 1  # w1 - w2
     W23 = 1
@@ -41,13 +43,13 @@ class Points(Record):
 
 ONE = (1.0, 0.0)
 NONE = (0.0, 0.0)
-NEWTON_STEPS = 3  # from float64 to pairs takes one; two more where the root was found by a cancelling formula
+NEWTON_STEPS = 3  # from float64 to pairs takes one; two more if a cancelling formula gave the root
 
 
 def constants(moment, strength, q, y):
-    """Constants of the motion in pairs, from q (four pairs of any length) and y in axes where 3 is that of symmetry, for g > 0.
+    """Constants of the motion in pairs, for g > 0, from q (four pairs, any length) and y; axis 3 is that of symmetry.
 
-    |alpha|^2, |beta|^2, p+, p-, |eta|^2/(4 g A), 4 g A and n1 y2 - n2 y1 (half of |q|^2 A du/dt, whose sign counts).
+    |alpha|^2, |beta|^2, p+, p-, |eta|^2/(4 g A), 4 g A and n1 y2 - n2 y1 (half of |q|^2 A du/dt; its sign is used).
     """
     q0, q1, q2, q3 = q
     upper = pair_sum(pair_product(q0, q0), pair_product(q3, q3))
@@ -70,7 +72,7 @@ def constants(moment, strength, q, y):
 
 
 def isolate_root(b, q, d):
-    """The outer root that lies farther from the middle one, in pairs, and whether it is the largest."""
+    """The outer root that is farther from the middle one, in pairs, and whether it is the largest."""
     p3 = min(q[0] - b[0] * b[0] / 3.0, 0.0)
     q3 = 2.0 * b[0] * b[0] * b[0] / 27.0 - b[0] * q[0] / 3.0 + d[0]
     radius = 2.0 * math.sqrt(-p3 / 3.0)
@@ -94,7 +96,7 @@ def isolate_root(b, q, d):
 
 
 def two_roots(total, product):
-    """Smaller root, larger root and their difference, of a quadratic with this sum and product of roots."""
+    """Smaller root, larger root and their difference, for a quadratic with this sum and product of roots."""
     square = pair_difference(pair_product(total, total), pair_scaled(4.0, product))
     difference = pair_root(square)
     if total[0] >= 0.0:
@@ -113,12 +115,12 @@ def share(product, coefficient, root):
 
 
 def round_pair(pair):
-    """A quantity that is not negative, as a float."""
+    """A non-negative quantity as a float."""
     return max(0.0, pair[0])
 
 
 def turning_points(known, spin):
-    """What the motion needs of the roots, each rounded once, as `Points` names it; `known` is what `constants` gives, `spin` is c."""
+    """Roots and their differences, each rounded once, as `Points`; `known`: the result of `constants`, `spin`: c."""
     _, b0, _, minus, kinetic, scale, _ = known
     spin_square = pair_quotient(two_product(spin, spin), scale)
     energy = pair_difference(kinetic, b0)
@@ -147,7 +149,7 @@ def turning_points(known, spin):
 
 
 def gaps(w12, w23, w1, w2, w3, b0):
-    """The answer of `turning_points`, from roots in pairs."""
+    """The result of `turning_points`, from roots in pairs."""
     return (
         round_pair(w12), round_pair(w23), round_pair(pair_difference(w1, w3)),
         round_pair(w1), round_pair(w2), round_pair(pair_scaled(-1.0, w3)),
@@ -157,7 +159,7 @@ def gaps(w12, w23, w1, w2, w3, b0):
 
 
 def near_the_bottom(w3, known, spin):
-    """The same where w1 and w2 are near 1: from the cubic of a = 1 - w, whose last coefficients are p+^2 and small, too."""
+    """The same if w1 and w2 are near 1: from the cubic in a = 1 - w, whose last coefficients are also small (p+^2)."""
     a0, b0, plus, _, kinetic, scale, _ = known
     a3 = pair_difference(ONE, w3)
     last = pair_scaled(0.25, pair_quotient(pair_product(plus, plus), scale))

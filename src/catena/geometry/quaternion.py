@@ -1,8 +1,8 @@
 """Unit quaternions in the compiled loop: q = (q0, q1, q2, q3), scalar first, x = R(q) X.
 
-Plain functions that the engine collects; arrays are changed in place. A stepped quaternion is q + e, where e holds
-what q cannot: it is turned by increments, q += q * (rho - 1), whose rounding errors go into e. So a small turn costs
-no digits, and a long motion keeps its direction [hairer2006, section VIII.5].
+Plain functions that the engine collects; arrays are modified in place. A stepped quaternion is q + e, where e holds the
+part that q cannot represent: it is rotated by increments, q += q * (rho - 1), whose rounding errors go into e. So a
+small rotation loses no digits, and the direction stays accurate in long runs [hairer2006, section VIII.5].
 """
 
 from ..kernels import elementary as math
@@ -14,13 +14,13 @@ HOLD = 2.0**-11
 
 @within
 def load4(row, at):
-    """The quaternion that stands in a row from `at` on."""
+    """The quaternion in a row, starting at `at`."""
     return row[at], row[at + 1], row[at + 2], row[at + 3]
 
 
 @within
 def store4(row, at, q):
-    """Put a quaternion into a row."""
+    """Store a quaternion in a row."""
     row[at] = q[0]
     row[at + 1] = q[1]
     row[at + 2] = q[2]
@@ -33,7 +33,7 @@ def with_vector(scalar, v):
 
 
 def conjugate(q):
-    """q with the opposite vector."""
+    """q with the opposite vector part."""
     return q[0], -q[1], -q[2], -q[3]
 
 
@@ -54,7 +54,7 @@ def product(p, q):
 
 @within
 def half_product(q, g):
-    """G(q) g/2: the vector of q^-1 * g, halved."""
+    """G(q) g/2: the vector part of q^-1 * g, halved."""
     q0, q1, q2, q3 = q
     g0, g1, g2, g3 = g
     return (
@@ -75,7 +75,7 @@ def carry(q, w):
 
 
 def carry_from(start, q, w):
-    """start + G(q)^T w, added up from the left."""
+    """start + G(q)^T w, summed from the left."""
     return (
         start[0] - q[1] * w[0] - q[2] * w[1] - q[3] * w[2],
         start[1] + q[0] * w[0] - q[3] * w[1] + q[2] * w[2],
@@ -85,7 +85,7 @@ def carry_from(start, q, w):
 
 
 def rate(q, w):
-    """q * (0, w)/2: how q changes as the body turns with w in its axes."""
+    """q * (0, w)/2: rate of q if the body rotates with w in its axes."""
     return (
         -0.5 * (q[1] * w[0] + q[2] * w[1] + q[3] * w[2]),
         0.5 * (q[0] * w[0] + q[2] * w[2] - q[3] * w[1]),
@@ -145,10 +145,11 @@ def renew(q, e):
 
 
 def hold_length(q, e):
-    """A small part of that step, for every turn of a long motion: enough to keep the length, too little to be noise.
+    """A small part of that step, applied at every rotation: enough to keep the length, too little to add noise.
 
-    The defect 1 - q.q of a unit quaternion is mostly rounding error. Removing all of it in each step would feed that error
-    into q, and R(q) y would drift: after 1e7 turns of 24 bodies by 8.0e-14 at worst, with this part by 5.7e-15.
+    The defect 1 - q.q of a unit quaternion is mostly rounding error. Removing all of it in each step would feed that
+    error into q, and R(q) y would drift: after 1e7 rotations of 24 bodies by 8.0e-14 at worst, with this part by
+    5.7e-15.
     """
     k = HOLD * (1.0 - (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]))
     for i in range(4):
@@ -201,9 +202,9 @@ def to_body(q, x, y, z):
 
 
 def turn_about_axis(y, q, ey, eq, k, angle):
-    """Turn a body about its own axis k (0, 1, 2): q := q * (cos(angle/2), e_k sin(angle/2)), y by -angle about e_k.
+    """Rotate a body about its own axis k (0, 1, 2): q := q * (cos(angle/2), e_k sin(angle/2)), y by -angle about e_k.
 
-    R(q) y stays: this is the flow of y_k^2/(2 I) over h for angle = h y_k/I. Compensated increments.
+    R(q) y is unchanged: this is the flow of y_k^2/(2 I) over h for angle = h y_k/I. Compensated increments.
     """
     i = (k + 1) % 3
     j = (k + 2) % 3

@@ -1,16 +1,18 @@
-"""Twist and writhe of a polygon with a director at each vertex: a ribbon whose one edge is the polygon.
+"""Twist and writhe of a polygon with a director at each vertex: a ribbon with the polygon as one edge.
 
-A closed ribbon has an integer, the linking number of its two edges, however it is deformed, and [calugareanu1959, white1969]
+A closed ribbon has an integer, the linking number of its two edges, however it is deformed, and [calugareanu1959,
+white1969]
 
     Lk = Tw + Wr.
 
-Both parts are exact for polygons. Wr is the Gauss integral over all pairs of edges [banchoff1976, klenin2000]: a pair adds the solid angle of all
-directions in which the two are seen to cross, a spherical parallelogram with the corners r13, r14, r24, r23 (rij from vertex i to vertex j, edges
-12 and 34). It consists of two triangles with the same volume T = r13.(r34 x r12), whose solid angles are 2 atan2(T, D) [vanoosterom1983]: no
-digit is lost where all edges lie nearly in a plane, as sines of angles between planes would lose half of them there. Tw is the sum of the
-angles by which the director turns about each edge, and of those by which it turns, against parallel transport, where the tangent goes from one
-edge to the next along the shorter arc. Tw changes steadily, but for whole turns where a director passes through a tangent; Wr, but for 2 where two
-edges pass through each other.
+Both parts are exact for polygons. Wr is the Gauss integral over all pairs of edges [banchoff1976, klenin2000]: a pair
+contributes the solid angle of all directions from which the two are seen to cross, a spherical parallelogram with the
+corners r13, r14, r24, r23 (rij from vertex i to vertex j, edges 12 and 34). It consists of two triangles with the same
+volume T = r13.(r34 x r12), whose solid angles are 2 atan2(T, D) [vanoosterom1983]: no digits are lost if all edges lie
+nearly in a plane, where sines of angles between planes would lose half of them. Tw is the sum of the angles by which
+the director rotates about each edge, and of those by which it rotates, relative to parallel transport, where the
+tangent goes from one edge to the next along the shorter arc. Tw is continuous, except for jumps by whole turns where a
+director passes through a tangent; Wr, except for jumps by 2 where two edges pass through each other.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ def writhe_of(vertices, closed):
     edges = n - 1 + closed
     total = 0.0
     for i in range(edges):
-        # the next edge lies in a plane with this one, and so does the one before: nothing is seen to cross
+        # the next edge is coplanar with this one, and so is the one before: no crossing is visible
         last = edges - 1 if closed == 1 and i == 0 else edges
         row = 0.0
         for j in range(i + 2, last):
@@ -42,7 +44,7 @@ def writhe_of(vertices, closed):
 
 
 def half_solid_angle(r1, r2, r3, r4):
-    """Half of the directions in which the edges from r1 to r2 and from r3 to r4 are seen to cross, with the sign of the crossing."""
+    """Half of the solid angle from which edges r1 to r2 and r3 to r4 are seen to cross, with the crossing's sign."""
     a = subtract(r3, r1)
     b = subtract(r4, r1)
     c = subtract(r4, r2)
@@ -73,18 +75,18 @@ def twist_of(vertices: Array, directors: Array, *, closed: bool) -> float:
 
 
 def across(vectors: Array, tangents: Array) -> Array:
-    """What of vectors (n, 3) is at right angles to unit vectors (n, 3)."""
+    """The part of vectors (n, 3) perpendicular to unit vectors (n, 3)."""
     return vectors - (vectors * tangents).sum(axis=1, keepdims=True) * tangents
 
 
 def transport(vectors: Array, before: Array, behind: Array) -> Array:
-    """Vectors at right angles to `before`, turned by the smallest rotation that takes it to `behind`."""
+    """Vectors perpendicular to `before`, rotated by the smallest rotation that takes it to `behind`."""
     both = before + behind
     cosine = (before * behind).sum(axis=1, keepdims=True)
     return vectors - (vectors * behind).sum(axis=1, keepdims=True) / (1.0 + cosine) * both
 
 
 def angles(axes: Array, first: Array, second: Array) -> Array:
-    """From one vector to the other about unit vectors at right angles to both, in (-pi, pi]."""
+    """Angles from one vector to the other about unit vectors perpendicular to both, in (-pi, pi]."""
     sines = (axes * np.cross(first, second)).sum(axis=1)
     return np.arctan2(sines, (first * second).sum(axis=1))

@@ -1,7 +1,7 @@
 """Rotations as arrays: quaternions (scalar first), matrices and Euler angles, over any leading axes.
 
-For what goes in and comes out; the compiled loop uses the scalar kernels of `catena.geometry.quaternion`.
-A quaternion q turns body vectors X into space vectors x = R(q) X; R(q) depends on the direction of q only.
+For input and output; the compiled loop uses the scalar kernels of `catena.geometry.quaternion`.
+A quaternion q rotates body vectors X into space vectors x = R(q) X; R(q) depends on the direction of q only.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def rotate(q: ArrayLike, vectors: ArrayLike) -> Array:
 
 
 def apply(matrix: ArrayLike, vectors: ArrayLike) -> Array:
-    """matrix @ x for matrices (..., 3, 3) and vectors (..., 3), added up from left to right.
+    """matrix @ x for matrices (..., 3, 3) and vectors (..., 3), summed from left to right.
 
-    BLAS adds in an order of its own on each kind of processor: what a run starts from would differ in its last digit.
+    BLAS sums in a different order on each kind of CPU, so the start of a run would differ in the last digit.
 
     Examples
     --------
@@ -89,8 +89,8 @@ def from_matrix(matrix: ArrayLike) -> Array:
     """The unit quaternion (..., 4) of rotation matrices (..., 3, 3), with q0 >= 0.
 
     Column k of 4 q q^T is known from the matrix up to its length; the one with the largest diagonal element is
-    taken, so that nothing cancels [Shepperd 1978]. A half turn has q0 = 0; then its first component that is not
-    zero is positive.
+    used, so there is no cancellation [Shepperd 1978]. A rotation by pi has q0 = 0; then its first nonzero component is
+    positive.
     """
     r = np.asarray(matrix, dtype=float)
     r11, r22, r33 = r[..., 0, 0], r[..., 1, 1], r[..., 2, 2]
@@ -157,7 +157,7 @@ def to_euler(q: ArrayLike) -> Array:
 
 
 def _wrap(angle: Array) -> Array:
-    """The angle of [-pi, pi] that differs by full turns."""
+    """The angle in [-pi, pi], modulo full turns."""
     return angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi))
 
 

@@ -1,6 +1,7 @@
-"""Vectors and matrices of the compiled loop as tuples: (x, y, z), and nine elements row by row. They live in registers.
+"""Vectors and matrices of the compiled loop as tuples: (x, y, z), and nine elements row by row. They stay in registers.
 
-Plain functions that the engine collects. `load3` and `store3` go between a row of an array and registers, once each way.
+Plain functions that the engine collects. `load3` and `store3` move vectors between a row of an array and registers,
+once each way.
 """
 
 from ..kernels.marks import within
@@ -10,13 +11,13 @@ ZERO = (0.0, 0.0, 0.0)
 
 @within
 def load3(row, at):
-    """The vector that stands in a row from `at` on."""
+    """The vector in a row, starting at `at`."""
     return row[at], row[at + 1], row[at + 2]
 
 
 @within
 def load9(row, at):
-    """The matrix that stands in a row from `at` on."""
+    """The matrix in a row, starting at `at`."""
     return (
         row[at], row[at + 1], row[at + 2],
         row[at + 3], row[at + 4], row[at + 5],
@@ -26,7 +27,7 @@ def load9(row, at):
 
 @within
 def store3(row, at, v):
-    """Put a vector into a row."""
+    """Store a vector in a row."""
     row[at] = v[0]
     row[at + 1] = v[1]
     row[at + 2] = v[2]
@@ -34,14 +35,14 @@ def store3(row, at, v):
 
 @within
 def store9(row, at, m):
-    """Put a matrix into a row."""
+    """Store a matrix in a row."""
     for k in range(9):
         row[at + k] = m[k]
 
 
 @within
 def add3(row, at, v):
-    """Add a vector to what stands in a row."""
+    """Add a vector to a row."""
     row[at] += v[0]
     row[at + 1] += v[1]
     row[at + 2] += v[2]
@@ -49,27 +50,27 @@ def add3(row, at, v):
 
 @within
 def clear(row, count):
-    """Make the first numbers of a row zero."""
+    """Set the first numbers of a row to zero."""
     for k in range(count):
         row[k] = 0.0
 
 
 @within
 def copy(row, to, count):
-    """Put the first numbers of a row into another one."""
+    """Copy the first numbers of a row to another one."""
     for k in range(count):
         to[k] = row[k]
 
 
 @within
 def load_down(table, at, width):
-    """The vector that stands in a column of a table, from `at` on, in rows of `width` numbers."""
+    """The vector in a column of a table, starting at `at`, in rows of `width` numbers."""
     return table[at], table[at + width], table[at + 2 * width]
 
 
 @within
 def store_down(table, at, width, v):
-    """Put a vector into a column of a table."""
+    """Store a vector in a column of a table."""
     table[at] = v[0]
     table[at + width] = v[1]
     table[at + 2 * width] = v[2]
@@ -77,7 +78,7 @@ def store_down(table, at, width, v):
 
 @within
 def add_down(table, at, width, v):
-    """Add a vector to what stands in a column of a table."""
+    """Add a vector to a column of a table."""
     table[at] += v[0]
     table[at + width] += v[1]
     table[at + 2 * width] += v[2]
@@ -139,7 +140,7 @@ def cross(a, b):
 
 
 def sum_from(start, a, b):
-    """start + a . b, added up from the left."""
+    """start + a . b, summed from the left."""
     return start + a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
@@ -199,7 +200,7 @@ def transposed_product(a, b):
 
 
 def inner(a, b):
-    """a : b, the sum of the products of all elements, added up from the left."""
+    """a : b, the sum of the products of all elements, summed from the left."""
     return (
         a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
         + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]

@@ -1,1 +1,1 @@
-"""What every kernel is written with: marks, the slots of the views, compensated sums, fused multiply-add, elimination."""
+"""Building blocks of every kernel: marks, the slots of the views, compensated sums, fused multiply-add, elimination."""

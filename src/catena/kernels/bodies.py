@@ -1,6 +1,6 @@
-"""One thread for each body of a chain, which shows to its neighbours what they need: what a system and a method say of it, for a GPU.
+"""Slots for a GPU with one thread for each body of a chain, which shows its neighbours what they need.
 
-The view that has `Bodies` is one in sweeps (`catena.kernels.views.sweep`), and the bits are those of its sweeps.
+The view that has `Bodies` also has sweeps (`catena.kernels.views.sweep`), and the bits are those of its sweeps.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from .marks import Filling, Kernel, Slot, slot
 
 @dataclass(frozen=True)
 class Bodies:
-    """How a thread for each body follows a chain, where its neighbours are all that a body sees.
+    """How one thread for each body steps a chain in which a body sees only its neighbours.
 
     Attributes
     ----------
-    count : bodies
-    rows : numbers that are kept of each from launch to launch, the pending kick the last of them
-    numbers : of a body while it is followed
-    shown, linked : of these, what other bodies see of it, and of its link
-    fills : slot -> kernel, of those for single bodies; and `publish` and `measure` for what is kept, z (rows, bodies)
-    gathered : numbers of each that make up the state of a chain, see `gather_body`
-    terms : of the energy of each link, see `terms_of_body`
-    recorded : `publish` and `measure` for what is gathered, if par.link_terms (terms, bodies) are known
+    count : number of bodies
+    rows : numbers per body that are kept between launches, the pending kick last
+    numbers : numbers per body while its thread steps it
+    shown, linked : how many of these are visible to other bodies: of the body itself, and of its link
+    fills : slot -> kernel, for single bodies; and `publish` and `measure` for the kept numbers, z (rows, bodies)
+    gathered : numbers per body in the state of a chain, see `gather_body`
+    terms : number of terms of the energy of each link, see `terms_of_body`
+    recorded : `publish` and `measure` for the gathered state, if par.link_terms (terms, bodies) are known
     """
 
     count: int
@@ -40,43 +40,46 @@ class Bodies:
 
 @slot
 def begin_body(start, j, z):
-    """What is kept of body j, into column j of z (rows, bodies), from the numbers with which a start is given (`Begin`)."""
+    """Write the kept numbers of body j into column j of z (rows, bodies), from those of a start (`Begin`)."""
 
 
 @slot
 def load_body(z, j, w):
-    """The numbers of body j from there, to be followed by a thread."""
+    """Load the numbers of body j from column j of z, for its thread."""
 
 
 @slot
 def store_body(w, z, j):
-    """Back to there."""
+    """Store the numbers of body j into column j of z."""
 
 
 @slot
 def sweep_body(w, i, before, after, j, moves, push, glide, par, shown, links):
-    """`sweep` of body j, whose column among those that its block shares is i; those of its neighbours are `before` (-1: there is none) and
-    `after` (i: there is none). If it does not move, only its forces are found. A status."""
+    """`sweep` of body j; returns a status. If it does not move, only its forces are computed.
+
+    Its column in the memory shared by the block is i; the columns of its neighbours are `before` (-1: none) and `after`
+    (i: none).
+    """
 
 
 @slot
 def move_body(z, j, before, moves, push, glide, par, w, shown, links):
-    """The first half of a sweep of body j, up to what it shows, where columns are bodies and a chain is too long for a block. A status."""
+    """First half of a sweep, up to what body j shows, if a chain is too long for a block (columns are bodies)."""
 
 
 @slot
 def join_body(z, j, after, par, w, shown, links):
-    """The other half, when all bodies have shown themselves."""
+    """Second half of the sweep, after all bodies have shown themselves."""
 
 
 @slot
 def gather_body(z, j, par, out):
-    """The state of body j, with the pending kick made, into out, which has that of all bodies."""
+    """Write the state of body j, including the pending kick, into out, the state of all bodies."""
 
 
 @slot
 def place_body_of(z, j, par):
-    """Prepare what the energies of links ask of body j; z: what was gathered."""
+    """Prepare what the energies of links need of body j; z: the gathered state."""
 
 
 @slot
@@ -88,21 +91,24 @@ def terms_of_body(gathered, j, par, out):
 def stirred_sweep_body(
     w, i, before, after, j, moves, push, glide, par, member, step, sums, shown, links, momenta, partial
 ):
-    """`stirred_sweep` of body j, alike; sums: those of the body, the last of them that of its chain."""
+    """`stirred_sweep` of body j, in the same way; sums: those of the body, the last one that of its chain."""
 
 
 @slot
 def load_sums(carry, first, j, parts, sums):
-    """The sums of body j, which stand in carry from `first` on, see `tally`."""
+    """Load the sums of body j, which are in carry from `first` on, see `tally`."""
 
 
 @slot
 def store_sums(sums, carry, first, j, parts):
-    """Back to there."""
+    """Store the sums of body j back into carry."""
 
 
 @slot
 def follow_body(
     w, i, before, after, j, count, most, dt, pending, par, tab, carry, sums, shown, links, momenta, partial
 ):
-    """Of a method: `count` steps of body j, where some body of the block makes `most`; a status, and the length of the kick that is pending."""
+    """Filled by a method: `count` steps of body j, if some body of the block makes `most`.
+
+    Returns a status, and the length of the pending kick.
+    """

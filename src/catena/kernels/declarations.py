@@ -1,4 +1,4 @@
-"""What a view declares beside its kernels: the fields that are recorded, its inertia, and shorter forms of its stepped variables."""
+"""What a view declares besides its kernels: recorded fields, inertia, and shorter forms of its stepped variables."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Field:
 
     @property
     def width(self) -> int:
-        """Numbers in it."""
+        """Number of values."""
         return math.prod(self.shape)
 
 
 def cut(rows: NDArray[np.float64], fields: Sequence[Field]) -> dict[str, NDArray[np.float64]]:
-    """Rows of samples (..., width) cut into fields that stand one after the other, by name: views of them, however they lie in memory."""
+    """Split rows of samples (..., width) into consecutive fields, by name: views, whatever the memory layout."""
     parts: dict[str, NDArray[np.float64]] = {}
     start = 0
     for field_ in fields:
@@ -40,17 +40,19 @@ def cut(rows: NDArray[np.float64], fields: Sequence[Field]) -> dict[str, NDArray
 
 @dataclass(frozen=True)
 class Inertia:
-    """The kinetic energy of a view, for who puts it into a heat bath: there its momenta are normal, with these variances times kT.
+    """The kinetic energy of a view, for a heat bath: there its momenta are normal, with these variances times kT.
 
     Attributes
     ----------
-    variances : (parts, components) mass or moment of each momentum; 0 for one that is held or does not exist. Components of a body are
-        p in space (three, where it moves) and y along its true principal axes (three); a coordinate has one
+    variances : (parts, components) mass or moment of each momentum; 0 for one that is held or does not exist.
+        Components of a body are p in space (three, if it moves) and y along its true principal axes (three); a
+        coordinate has one
     names : of the components
     part : what a part is: "body", or "dof"
-    matrix : (parts, parts) mass matrix, where the momenta of coordinates are coupled
-    frames : (parts, 4) quaternions that take principal axes to those in which a body was given
-    freedoms : (parts,) of the joint that carries each body, where joints hold them: only so many of the momenta are free
+    matrix : (parts, parts) mass matrix, if the momenta of coordinates are coupled
+    frames : (parts, 4) quaternions that rotate principal axes to those in which a body was given
+    freedoms : (parts,) degrees of freedom of the joint that carries each body, if joints hold them: only so many
+        momenta are free
     looped : whether joints close loops, so that freedoms are not those of single joints
     """
 
@@ -65,15 +67,15 @@ class Inertia:
 
 @dataclass(frozen=True)
 class Fold:
-    """What of the stepped variables must be kept for a run to go on, where that is less than all of them.
+    """The part of the stepped variables that must be kept to continue a run, if it is less than all of them.
 
     The rest follows from it: the first step after `unfold` gives the same bits. Nothing is compensated outside of z.
 
     Attributes
     ----------
-    size : numbers that are kept
-    fold : stepped variables -> what is kept, a new array
-    unfold : what is kept -> stepped variables
+    size : how many numbers are kept
+    fold : stepped variables -> kept numbers, a new array
+    unfold : kept numbers -> stepped variables
     """
 
     size: int
@@ -83,7 +85,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Begin:
-    """Few numbers from which the stepped variables of a start follow, where most of these are zeros: so members are sent and stored.
+    """A few numbers that determine the stepped variables of a start; members are sent and stored in this form.
 
     Attributes
     ----------
@@ -91,7 +93,8 @@ class Begin:
     pack : state, or states with leading axes -> (..., size)
     grow : (..., size) -> stepped variables (..., dimension)
     kernel : (begun, z), the same for one state, into z
-    many : (fields of many states, constants, (states, size)): `pack` as a kernel, for more states than numpy takes in a moment
+    many : (fields of many states, constants, (states, size)): `pack` as a kernel, for so many states that numpy would
+        be slow
     constants : () -> its constants
     """
 

@@ -1,4 +1,4 @@
-"""Eight numbers at a time, as `catena.kernels.fours` has four: the lanes of a tile that a bath adds up together."""
+"""Eight numbers at a time, as `catena.kernels.fours` has four: the lanes of a tile, which a bath sums together."""
 
 from .fused import counted
 from .marks import vector
@@ -54,7 +54,7 @@ def square_eight(a):
 
 @vector
 def larger_eight(a, b):
-    """The larger of both; b where they cannot be compared."""
+    """The larger of the two; b if they cannot be compared."""
     return (
         a[0] if a[0] > b[0] else b[0], a[1] if a[1] > b[1] else b[1],
         a[2] if a[2] > b[2] else b[2], a[3] if a[3] > b[3] else b[3],

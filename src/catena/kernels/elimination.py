@@ -1,8 +1,8 @@
 """Linear equations on flat arrays, row by row: no allocation, same bits everywhere.
 
-`factorise` and `solve` are LU with partial pivoting, of real or complex matrices, for many right-hand sides; `eliminate` and `substitute` take
-the right-hand side, and rows that are eliminated only in part, along with the matrix. A positive definite matrix has its Cholesky
-factor. `reduce` tells the rank.
+`factorise` and `solve` are LU with partial pivoting, for real or complex matrices and many right-hand sides;
+`eliminate` and `substitute` process the right-hand side, and rows that are eliminated only in part, along with the
+matrix. Positive definite matrices have a Cholesky factorisation. `reduce` finds the rank.
 """
 
 from . import elementary as math
@@ -11,7 +11,7 @@ from .marks import slot
 
 @slot
 def quotient(a, b):
-    """a / b, of real or of complex numbers."""
+    """a / b, for real or complex numbers."""
 
 
 def real_quotient(a, b):
@@ -20,7 +20,7 @@ def real_quotient(a, b):
 
 
 def complex_quotient(a, b):
-    """a / b by products: numpy divides complex numbers with other bits than compiled code."""
+    """a / b by products: numpy's complex division has other bits than compiled code."""
     return a * reciprocal(b)
 
 
@@ -30,7 +30,7 @@ def reciprocal(b):
 
 
 def factorise(a, n, pivots):
-    """a (n x n, row by row) becomes L and U; 0, or 1 if it is singular."""
+    """Replace a (n x n, row by row) by L and U; returns 0, or 1 if a is singular."""
     for k in range(n):
         m = k
         for i in range(k + 1, n):
@@ -53,7 +53,7 @@ def factorise(a, n, pivots):
 
 
 def solve(a, n, pivots, x):
-    """x becomes the solution of the factorised system with right-hand side x."""
+    """Solve the factorised system for the right-hand side x, in place."""
     for k in range(n):
         m = int(pivots[k])
         swapped = x[k]
@@ -99,7 +99,7 @@ def eliminate(t, pivots, rows, width):
 
 
 def substitute(t, pivots, width, x):
-    """x (pivots) from the eliminated rows of t; what stands in the columns behind must already be in the last column."""
+    """x (pivots) from the eliminated rows of t; the last column must already include the columns behind."""
     for r in range(pivots - 1, -1, -1):
         total = t[r * width + width - 1]
         for c in range(r + 1, pivots):
@@ -108,7 +108,10 @@ def substitute(t, pivots, width, x):
 
 
 def invert(a, count):
-    """a (count x count) := its inverse; 0, or 1 if that fails. Without exchanges: for a diagonal that is never small."""
+    """Replace a (count x count) by its inverse; 0, or 1 if that fails.
+
+    Without exchanges: for matrices whose diagonal is never small.
+    """
     for k in range(count):
         if not abs(a[count * k + k]) > 0.0:
             return 1
@@ -126,7 +129,7 @@ def invert(a, count):
 
 
 def factorise_positive(w, n):
-    """The lower triangle of a positive definite matrix becomes its Cholesky factor."""
+    """Replace the lower triangle of a positive definite matrix by its Cholesky factor."""
     for i in range(n):
         for j in range(i + 1):
             total = w[i * n + j]
@@ -136,7 +139,7 @@ def factorise_positive(w, n):
 
 
 def solve_positive(w, n, b):
-    """b becomes the solution of L L^T x = b, L the lower triangle of w."""
+    """Solve L L^T x = b in place of b, L the lower triangle of w."""
     for i in range(n):
         for j in range(i):
             b[i] -= w[i * n + j] * b[j]
@@ -148,9 +151,9 @@ def solve_positive(w, n, b):
 
 
 def reduce(a, rows, columns, order, dependent):
-    """Gaussian elimination with the largest pivot of all first, down to `dependent`: (rank, last pivot, log and sign of the minor).
+    """Gaussian elimination with complete pivoting, down to `dependent`: (rank, last pivot, log and sign of the minor).
 
-    order: numbers of the rows, then of the columns, as they were taken.
+    order: numbers of the rows, then of the columns, in the order of elimination.
     """
     for k in range(rows + columns):
         order[k] = k if k < rows else k - rows
@@ -187,7 +190,7 @@ def reduce(a, rows, columns, order, dependent):
 
 
 def exchange(a, p, q, count, apart):
-    """Exchange `count` numbers of a from p on with those from q on, each `apart` from the next."""
+    """Swap `count` numbers of a starting at p with those starting at q, with stride `apart`."""
     for k in range(count):
         kept = a[p + k * apart]
         a[p + k * apart] = a[q + k * apart]

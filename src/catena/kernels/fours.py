@@ -1,7 +1,8 @@
-"""Four numbers at a time, side by side in a vector register: what the sums of power series are made of; `eights` are those of baths.
+"""Four numbers at a time, side by side in a vector register, for the sums of power series; `eights` serves baths.
 
-Compiled for a processor they are vectors (`catena.engine.fours`), so that nothing is left to what a compiler makes of a loop; elsewhere they are these
-functions of tuples. The bits are the same: every operation is that of IEEE arithmetic on each of the four.
+Compiled for a CPU they are vectors (`catena.engine.fours`), so that vectorisation is not left to the compiler;
+elsewhere they are these functions of tuples. The bits are the same: every operation is that of IEEE arithmetic on each
+of the four.
 """
 
 from .fused import counted, multiply_add

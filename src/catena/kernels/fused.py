@@ -1,7 +1,7 @@
 """Fused multiply-add: a b + c rounded once.
 
-Written out it is part of the arithmetic: unlike the contraction a compiler may choose, it gives the same bits for every vector
-width and on every machine, in hardware where there is such an instruction.
+It is written out as part of the arithmetic: unlike a contraction chosen by a compiler, it gives the same bits for every
+vector width and on every machine, in hardware where the instruction exists.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def multiply_add(a: float, b: float, c: float) -> float:
     rough = abs(product + c)
     if not (1e-120 < abs(a) < 1e120 and 1e-120 < abs(b) < 1e120 and (c == 0.0 or 1e-200 < abs(c) < 1e250)):
         if a == 0.0 or b == 0.0 or not rough < 1e300:
-            return product + c  # signs of zeros, and what is not finite
+            return product + c  # signs of zeros, and results that are not finite
         return float(Fraction(a) * Fraction(b) + Fraction(c))
-    # a b = product + rest and c + rest = u + v, exactly; then product + u = s + t, and t + v, rounded to odd, decides how s is rounded:
-    # S. Boldo and G. Melquiond, IEEE Trans. Comput. 57 (2008) 462, algorithm 5
+    # a b = product + rest and c + rest = u + v, exactly; then product + u = s + t, and t + v, rounded to odd, decides
+    # how s is rounded: S. Boldo and G. Melquiond, IEEE Trans. Comput. 57 (2008) 462, algorithm 5
     rest = _rest_of_product(a, b, product)
     u = c + rest
     w = u - c
@@ -55,7 +55,7 @@ def _rest_of_product(a: float, b: float, product: float) -> float:
 
 
 def _sum_to_odd(a: float, b: float) -> float:
-    """a + b; if that is no double, the neighbour of it whose last bit is 1."""
+    """a + b, rounded to odd: if it is not a double, the neighbouring double whose last bit is 1."""
     total = a + b
     w = total - a
     error = (a - (total - w)) + (b - w)
@@ -66,7 +66,7 @@ def _sum_to_odd(a: float, b: float) -> float:
 
 @provided
 def as_integer(x: float) -> int:
-    """The 64 bits of a double as a whole number with sign."""
+    """The 64 bits of a double as a signed integer."""
     return int(INTEGER.unpack(DOUBLE.pack(x))[0])
 
 
@@ -81,16 +81,16 @@ INTEGER, DOUBLE = Struct("<q"), Struct("<d")
 
 @provided
 def counted(index: int) -> int:
-    """An index from the beginning of an array. Compiled, it has no sign: nobody asks whether it counts from the end.
+    """An index from the beginning of an array. Compiled, it is unsigned: no test for counting from the end.
 
-    That question stands between the loads of a loop and the vector instructions they could become.
+    Such a test between the loads of a loop would prevent vectorisation.
     """
     return index
 
 
 @provided
 def held(pair: tuple[float, ...]) -> SimpleNamespace:
-    """What `par` is to a kernel of a pair potential: an object with its constants, here in registers."""
+    """The `par` of a kernel of a pair potential: an object with its constants, here in registers."""
     return SimpleNamespace(pair=pair)
 
 

@@ -1,18 +1,18 @@
-"""What kernels may decide by where several members are stepped at a time, each in a lane of vector registers (`catena.engine.lanes`)."""
+"""How kernels may branch if several members are stepped at a time, each in a lane (`catena.engine.lanes`)."""
 
 from __future__ import annotations
 
 from .marks import provided
 
-ON_LANES = "on_lanes_"  # what the name of an array in `par` begins with that is another one's, a number for each lane
+ON_LANES = "on_lanes_"  # prefix of names of arrays in `par` with a number for each lane, for another array
 
 
 @provided
 def holds(condition):
-    """Whether a condition holds; where there are lanes, whether it holds in all of them.
+    """Whether a condition holds; with lanes, whether it holds in all of them.
 
-    What members differ in is no reason to branch: kernels on lanes do the same with all of them. So a kernel asks by `holds` what is the same for all
-    anyway (a flag of its own), or what is a failure if it does not hold.
+    Kernels on lanes do the same with all members, so they cannot branch on numbers that differ between members. They
+    use `holds` for conditions that are the same for all (a flag of their own), or whose violation is a failure.
     """
     return condition
 
@@ -25,11 +25,11 @@ def side_by_side(numbers):
 
 @provided
 def on_lanes(par, *arrays):
-    """`par` with these arrays of lanes in place of those of the same names, but for `ON_LANES`."""
+    """`par` with these arrays of lanes in place of those with the same names; the prefix `ON_LANES` is removed."""
     return par
 
 
 @provided
 def chosen(condition, a, b):
-    """a where a condition holds, else b; where there are lanes, in each of them. Both are computed."""
+    """a if a condition holds, else b; with lanes, separately in each of them. Both are computed."""
     return a if condition else b

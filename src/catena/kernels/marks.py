@@ -2,9 +2,9 @@
 
 This module imports nothing of catena, so every layer may use it.
 
-A kernel is an ordinary module-level function. What it calls is found by the builder
-(`catena.engine.build`); what another part must supply is a *slot*; a length that may become a
-literal of the compiled code is a *size*; a number on which the code branches is a *choice*; the places of a row of numbers have names in a *record*.
+A kernel is an ordinary module-level function. The builder (`catena.engine.build`) finds the functions that it calls. A
+function that another part must supply is a *slot*; a length that may become a literal of the compiled code is a *size*;
+a number on which the code branches is a *choice*; names for the places of a row of numbers form a *record*.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Number = TypeVar("Number", int, float)
-Slot: TypeAlias = Callable[..., object]  # what is filled: a slot, or a size
+Slot: TypeAlias = Callable[..., object]  # what can be filled: a slot, or a size
 Kernel: TypeAlias = "Callable[..., object] | Bound | Written"
-Filling: TypeAlias = "Kernel | int"  # an int is that of a size
-Numbers: TypeAlias = "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.complex128]"  # what kernels find in par
+Filling: TypeAlias = "Kernel | int"  # an int fills a size
+Numbers: TypeAlias = "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.complex128]"  # arrays of `par`
 
 
 class Parameters(Protocol):
@@ -42,7 +42,7 @@ def slot(function: Function) -> Function:
 
 
 def optional(function: Function) -> Function:
-    """Mark a slot that may stay empty: then its own body, which may do nothing, is what it does."""
+    """Mark a slot that may stay empty: then its own body, which may do nothing, is used."""
     vars(function)["__optional__"] = True
     return slot(function)
 
@@ -53,31 +53,32 @@ def size(function: Function) -> Function:
 
 
 def choice(function: Function) -> Function:
-    """Mark a number, without arguments, that is fixed when the loop is built: calls become the literal, and `if` on it is decided before compiling.
+    """Mark a number, without arguments, that is fixed when the loop is built.
 
-    Where nothing is filled in, it is what the function returns.
+    Calls become the literal, and `if` on it is decided before compiling. Without a filling, it is the value that the
+    function returns.
     """
     function.__mark__ = "choice"  # type: ignore[attr-defined]
     return function
 
 
 def apart(function: Function) -> Function:
-    """Mark a function that is called rarely: it stays a function where others become part of their callers."""
+    """Mark a function that is called rarely: it is never inlined."""
     return _mark(function, "apart")
 
 
 def inline(function: Function) -> Function:
-    """Mark a function that becomes part of its caller before anything is optimised: what it calls is optimised once less."""
+    """Mark a function that is inlined before optimisation: its callees are optimised once less."""
     return _mark(function, "inline")
 
 
 def within(function: Function) -> Function:
-    """Mark a function that always becomes part of its caller, so that the loop around it can use vector instructions."""
+    """Mark a function that is always inlined, so that the loop around it can be vectorised."""
     return _mark(function, "within")
 
 
 def vector(function: Function) -> Function:
-    """Mark a function of several numbers side by side, which compiled for a processor is made of vector instructions (`catena.engine.fours`)."""
+    """Mark a function of several numbers that becomes vector instructions on a CPU (`catena.engine.fours`)."""
     return _mark(function, "vector")
 
 
@@ -87,7 +88,7 @@ def provided(function: Function) -> Function:
 
 
 class _Fixed(type):
-    """Of classes whose names stay what they are: a place that is set later would move every number that kernels read."""
+    """Metaclass that forbids changing places: one that is set later would shift every number that kernels read."""
 
     def __setattr__(cls, name: str, value: Any) -> None:
         if "WIDTH" in vars(cls):
@@ -96,7 +97,7 @@ class _Fixed(type):
 
 
 class Record(metaclass=_Fixed):
-    """Names for the places of a row of numbers. A subclass says how many numbers each name stands for, and becomes their places.
+    """Names for the places of a row of numbers. A subclass gives each name a count of values; it becomes their place.
 
     Examples
     --------
@@ -119,9 +120,9 @@ class Record(metaclass=_Fixed):
 
 
 class Table(tuple[Number, ...]):
-    """Numbers, or whole numbers, that kernels look up by an index computed on the way; a constant array of the compiled code.
+    """Numbers, or integers, that kernels look up by a computed index; a constant array of the compiled code.
 
-    The index must be from 0 to the length, exclusive: nobody asks.
+    The index must be from 0 to the length, exclusive; it is not checked.
     """
 
     __slots__ = ()
@@ -136,12 +137,15 @@ class Bound:
 
 
 def bind(function: Kernel, fills: Mapping[Slot, Filling]) -> Bound:
-    """`function` with these slots filled; scopes nest, and a filling never sees itself. A plain function that is filled is replaced, too."""
+    """`function` with these slots filled; scopes nest, and a filling never sees itself.
+
+    A plain function can be replaced, too.
+    """
     return Bound(function, tuple(fills.items()))
 
 
 def keep_given(fills: Mapping[Slot, Filling | None]) -> dict[Slot, Filling]:
-    """The fillings that there are; an optional slot for which there is None stays empty."""
+    """The fillings that are not None; an optional slot with None stays empty."""
     return {place: filling for place, filling in fills.items() if filling is not None}
 
 
@@ -150,7 +154,7 @@ class Written:
     """A kernel that exists only as text: derived from an expression, or an unrolled tableau.
 
     `origin` is the module that wrote it; `uses` gives the slots and kernels its text calls by name. An `inline` kernel
-    becomes part of its caller before anything is optimised, so that several calls in a row can be packed together.
+    is inlined before optimisation, so that several calls in a row can be vectorised together.
     """
 
     name: str

@@ -1,13 +1,15 @@
 """Random numbers without state: Philox4x32-10, and normal deviates from +, -, *, / and square roots alone.
 
-A draw is a function of (seed, member, step, body, stream) and of nothing else: not of an order, of threads, batches, tiles, resumed runs
-or machines. Integers are 64 bits wide with signs and hold words of 32 bits; the one product that needs all 64 is `wide_product`. No
-mathematical library is called, so the bits are the same interpreted, compiled, on lanes and on a GPU.
+A draw is a function of (seed, member, step, body, stream) only: it does not depend on order, threads, batches, tiles,
+resuming or machine. Integers are signed with 64 bits and hold words of 32 bits; the one product that needs all 64 is
+`wide_product`. No mathematical library is called, so the bits are the same interpreted, compiled, on lanes and on a
+GPU.
 
-J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Proc. SC'11 (2011) 16 [salmon2011]; G. E. P. Box, M. E. Muller [box1958].
+J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Proc. SC'11 (2011) 16 [salmon2011]; G. E. P. Box, M. E. Muller
+[box1958].
 
-Streams: 0 to 2 are the momenta of a body, two at a time; from 64 on those of a Hamiltonian; 200 to 202 starts; 255 accepts or
-rejects.
+Streams: 0 to 2 are the momenta of a body, two at a time; from 64 on those of a Hamiltonian; 200 to 202 starts; 255
+accepts or rejects.
 """
 
 import math
@@ -26,10 +28,10 @@ MOMENTA, OF_HAMILTONIAN, STARTS, EXCHANGE, ACCEPT = 0, 64, 200, 254, 255  # stre
 
 @provided
 def wide_product(a: int, b: int) -> int:
-    """a b for words of 32 bits, all 64 bits of it; compiled, the highest of them is that of the sign.
+    """a b for words of 32 bits, with all 64 bits; compiled, the highest bit is the sign.
 
-    numba tells the compiler that products of integers never overflow, and where this one would, it takes the bit for zero: in loops on
-    lanes half of the normals got the wrong sign.
+    numba tells the compiler that products of integers never overflow, and if this one did, the compiler assumed a sign
+    bit of zero: in loops on lanes half of the normals got the wrong sign.
     """
     return a * b
 
@@ -52,13 +54,13 @@ def philox(c0, c1, c2, c3, k0, k1):
 @within
 def words(seed0, seed1, member, step, body, stream):
     """The four words of a draw: seed0 and seed1 are the low and the high word of the seed; step < 2^56, stream < 256."""
-    # of words that are seen to have 32 bits the compiler makes products with one instruction instead of three
+    # with 32 bits visible to the compiler, products take one instruction instead of three
     return philox(step & LOW, body & LOW, member & LOW, (((step >> 32) << 8) | stream) & LOW, seed0 & LOW, seed1 & LOW)
 
 
 @within
 def unit_number(w0, w1):
-    """A number between 0 and 1, never one of them, from 52 bits of two words; exact."""
+    """A number strictly between 0 and 1, from 52 bits of two words; exact."""
     return (((w0 << 20) | (w1 >> 12)) + 0.5) * 2.0**-52
 
 
@@ -66,8 +68,9 @@ def unit_number(w0, w1):
 def minus_log(u):
     """-log(u) for 2^-53 <= u < 1, to 2 units in the last place.
 
-    u = m 2^-n with sqrt(1/2) <= m < sqrt(2): doubles have the order of their bits, so the bits of u less those of sqrt(1/2) tell n in
-    units of an exponent. Then -log m = -2 artanh s, s = (m - 1)/(m + 1), by a minimax polynomial in s^2 whose relative error is 1.1e-18.
+    u = m 2^-n with sqrt(1/2) <= m < sqrt(2): doubles are ordered like their bits, so the bits of u minus those of
+    sqrt(1/2) give n in units of an exponent. Then -log m = -2 artanh s, s = (m - 1)/(m + 1), by a minimax polynomial in
+    s^2 whose relative error is 1.1e-18.
     """
     bits = as_integer(u)
     k = (bits - ROOT_HALF_BITS) >> 52
@@ -87,10 +90,10 @@ def minus_log(u):
 
 @within
 def normal_pair(w0, w1, w2, w3):
-    """Two independent standard normals from four random words, by the method of Box and Muller.
+    """Two independent standard normals from four random words, by the Box-Muller method.
 
-    The radius has 52 bits; the angle is a quarter, by the signs of the two numbers, and pi g/2 within it, |g| < 1/2 with 50 bits. Sine and
-    cosine are minimax polynomials in g^2 with relative errors of 3.3e-18 and 3.6e-20.
+    The radius has 52 bits; the angle is a quarter, given by the signs of the two numbers, plus pi g/2 within it,
+    |g| < 1/2 with 50 bits. Sine and cosine are minimax polynomials in g^2 with relative errors of 3.3e-18 and 3.6e-20.
     """
     r = math.sqrt(minus_log(unit_number(w0, w1)))
     g = ((((w2 & 0x3FFFFFFF) << 20) | (w3 >> 12)) + 0.5) * 2.0**-50 - 0.5
@@ -119,6 +122,6 @@ def normal_pair(w0, w1, w2, w3):
 
 @within
 def normals(seed0, seed1, member, step, body, stream):
-    """Two independent standard normals: a draw of a body in a step of a member."""
+    """Two independent standard normals: one draw for a body in a step of a member."""
     w0, w1, w2, w3 = words(seed0, seed1, member, step, body, stream)
     return normal_pair(w0, w1, w2, w3)

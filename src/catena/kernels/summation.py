@@ -1,4 +1,4 @@
-"""Compensated sums: the stepped state is z + e, where e holds what z cannot."""
+"""Compensated sums: the stepped state is z + e, where e holds the part that z cannot represent."""
 
 from .views import dimension
 
@@ -13,13 +13,13 @@ def add(z, e, i, d):
 
 
 def add3(z, e, at, v):
-    """Three numbers from `at` on += the vector v."""
+    """Add the vector v to three numbers from `at` on."""
     for k in range(3):
         add(z, e, at + k, v[k])
 
 
 def save(z, e, copies):
-    """Keep the state in the first 2 n of `copies`."""
+    """Save the state in the first 2 n numbers of `copies`."""
     n = dimension(z)
     for k in range(n):
         copies[k] = z[k]
@@ -27,7 +27,7 @@ def save(z, e, copies):
 
 
 def put_back(z, e, copies):
-    """The state that `save` kept."""
+    """Restore the state from `save`."""
     n = dimension(z)
     for k in range(n):
         z[k] = copies[k]

@@ -1,8 +1,8 @@
-"""What threads that work together on one state ask of the machine."""
+"""Synchronisation of threads that work on one state."""
 
 from .marks import provided
 
 
 @provided
 def together() -> None:
-    """Wait until all threads of a block are here: what each has shown before, the others see from now on."""
+    """Barrier: wait until all threads of a block are here; then what each has written is visible to the others."""

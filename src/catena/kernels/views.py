@@ -2,7 +2,7 @@
 
 A system fills the slots of the views it offers; a method fills `step` and asks for views by name.
 Letters: z stepped state, e its compensation (the true state is z + e), par the parameters of the
-system, which nobody writes into, and its scratch (a namedtuple of arrays), tab the coefficients of the
+system, which are never written to, and its scratch (a namedtuple of arrays), tab the coefficients of the
 method, work scratch whose content is irrelevant between calls, carry everything a method keeps from
 step to step.
 
@@ -28,13 +28,13 @@ OK = 0
 NOT_CONVERGED = 1  # the stage equations have no solution within reach
 SINGULAR = 2  # the matrix of a Newton step cannot be factorised
 NOT_FINITE = 3  # the state overflowed or became undefined
-STEP_TOO_LONG = 5  # a rotation over the step is beyond the reach of the rotor
-UNRESOLVED = 6  # a start too near the unstable axis of a free body to tell when it leaves it
-LOOP_LOST = 7  # a closed loop cannot be followed: its freedoms change, or the step is too long for it
-WORKER_LOST = 8  # not of a step: every process that followed a member died
-NOT_LOCATED = 4  # a crossing could not be stepped to
-BUFFER_FULL = -1  # not a failure: the caller must empty the crossings and go on
-STOPPED = -2  # not a failure: an event asked to stop
+STEP_TOO_LONG = 5  # a rotation in the step is beyond the reach of the rotor
+UNRESOLVED = 6  # a start so near the unstable axis of a free body that the time of leaving it is unknown
+LOOP_LOST = 7  # a closed loop cannot be followed: its degrees of freedom change, or the step is too long
+WORKER_LOST = 8  # not a status of a step: every process that stepped a member died
+NOT_LOCATED = 4  # a step to a crossing failed
+BUFFER_FULL = -1  # not a failure: the caller must empty the buffer of crossings and continue
+STOPPED = -2  # not a failure: an event requested a stop
 
 
 class Flag(StrEnum):
@@ -46,15 +46,15 @@ class Flag(StrEnum):
     JACOBIAN = "jacobian"  # that slot is filled
     BLOCK_JACOBIAN = "block_jacobian"  # that slot is filled
     REGISTERS = "registers"  # that slot is filled, by straight-line code
-    ROTOR = "rotor"  # free rotations are those of a rotor
-    LINEAR_BODIES = "linear_bodies"  # some body has no moment about a line of its own
-    SCALING = "scaling"  # the size of the body changes, too
-    NONE = "none"  # its size is free
-    EQUALITY = "equality"  # its size is held
-    UNILATERAL = "unilateral"  # its size is bounded
+    ROTOR = "rotor"  # free rotations are made by a rotor
+    LINEAR_BODIES = "linear_bodies"  # some body has a zero moment about one of its axes
+    SCALING = "scaling"  # the body can change its scale
+    NONE = "none"  # its scale is free
+    EQUALITY = "equality"  # its scale is held
+    UNILATERAL = "unilateral"  # its scale is bounded
     FREE = "free"  # nothing acts on it
-    DAMPERS = "dampers"  # something takes energy away
-    NEWTON_ON_DEMAND = "newton_on_demand"  # Newton's method takes long to compile: only for those who ask for it
+    DAMPERS = "dampers"  # something dissipates energy
+    NEWTON_ON_DEMAND = "newton_on_demand"  # Newton's method takes long to compile: only on request
 
 
 @dataclass(frozen=True)
@@ -120,14 +120,17 @@ class View:
     side_by_side: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not
+        object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for an unknown one
         if field in self.fills and field_end not in self.fills:
             object.__setattr__(self, "fills", {**_one_field(self.dimension), **self.fills})
 
     def pack_members(
         self, state: Callable[..., Any], fields: Mapping[str, NDArray[np.float64]], times: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Starts (m, start_size) of members whose fields and times have a leading axis, see `grown`; `state` makes states of such parts."""
+        """Starts (m, start_size), see `grown`, of members from fields and times with a leading axis.
+
+        `state` makes states of parts of these.
+        """
         if self.begin is not None:
             return np.ascontiguousarray(self.begin.pack(state(fields, times)))
         if self.packs_many:
@@ -137,16 +140,16 @@ class View:
 
     @property
     def start_size(self) -> int:
-        """Numbers with which the start of a member is given."""
+        """How many numbers give the start of a member."""
         return self.dimension if self.begin is None else self.begin.size
 
     def grown(self, starts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The stepped variables (..., dimension) of starts; of those that are given by all of them, as in older stores, these."""
+        """The stepped variables (..., dimension) of starts; starts of older stores have all of them already."""
         return starts if self.begin is None or starts.shape[-1] == self.dimension else self.begin.grow(starts)
 
     @property
     def kept_sizes(self) -> tuple[int, int]:
-        """Numbers of z and of e that a checkpoint holds."""
+        """Sizes of z and e in a checkpoint."""
         return (self.dimension, self.dimension) if self.fold is None else (self.fold.size, 0)
 
     def stepped(self, kept: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -155,7 +158,7 @@ class View:
 
 
 def _one_field(dimension: int) -> dict[Slot, Filling]:
-    """What `field_count` and `field_end` are for a system that says nothing of them: all variables are of one magnitude."""
+    """Defaults of `field_count` and `field_end`: all variables have one magnitude."""
     return {
         field_count: 1,
         field_end: Written("field_end", f"def field_end(b, par):\n    return {dimension}", __name__),
@@ -173,7 +176,7 @@ def dimension(z):
 
 @size
 def field_count(par):
-    """Number of fields in z whose magnitudes differ (q and p; positions, quaternions, ...): one, unless the view says more."""
+    """Number of fields in z with different magnitudes (q and p; positions, quaternions, ...); by default one."""
     return par.field_ends.shape[0]
 
 
@@ -184,7 +187,7 @@ def field_end(b, par):
 
 @choice
 def has_clock():
-    """1 if the time is among the stepped variables, so that forces may come up from nothing within a step; else 0."""
+    """1 if the time is among the stepped variables, so that forces may arise from zero within a step; else 0."""
     return 0
 
 
@@ -198,12 +201,12 @@ def step(z, e, dt, par, tab, work, carry):
 
 @slot
 def method_step(z, e, dt, par, tab, work, carry):
-    """The same of the method alone, for a system that fills `step` itself to complete it."""
+    """The step of the method only, for a system that fills `step` itself to complete it."""
 
 
 @slot
 def rewind(carry):
-    """Back to the start of the step that was made with this carry: zeros, or what is still known of the solution from there."""
+    """Go back to the start of the step made with this carry: zeros, or what is known of the solution from there."""
 
 
 # View "field" ----------------------------------------------------------------------------------
@@ -227,10 +230,10 @@ def is_closed():
 
 @slot
 def block_jacobian(z, par, out):
-    """Derivative of `field` at z for bodies that act on their neighbours only, into out (bodies, 6, 7, 7).
+    """Derivative of `field` at z for bodies that interact with their neighbours only, into out (bodies, 6, 7, 7).
 
-    For body j with positions x = (r, q) and momenta m = (p, g): dx'/dx, dx'/dm, dm'/dx, dm'/dm, and dm'/dx by the positions of
-    bodies j - 1 and j + 1, round the ring where `is_closed`. Nothing else is different from zero.
+    For body j with positions x = (r, q) and momenta m = (p, g): dx'/dx, dx'/dm, dm'/dx, dm'/dm, and dm'/dx by the
+    positions of bodies j - 1 and j + 1, round the ring if `is_closed`. All other derivatives are zero.
     """
 
 
@@ -241,30 +244,33 @@ def block_entry(j, a, par):
 
 @slot
 def linearise(z, par):
-    """Keep in par the derivative J of `field` at z, as it suits the two that follow."""
+    """Store in par the derivative J of `field` at z, in the form that the next two need."""
 
 
 @slot
 def factorise_shifted(c, h, par):
-    """Keep in par the factors number c, of 1 - h J for a complex h; a status."""
+    """Store in par the factors number c, of 1 - h J for a complex h; a status."""
 
 
 @slot
 def solve_shifted(c, h, x, par):
-    """x becomes the solution of (1 - h J) x = x, by the factors number c.
+    """Solve (1 - h J) x = x in place, by the factors number c.
 
-    Variables that never change may be taken for constants, and those that nothing depends on left as they are.
+    Variables that never change may be treated as constants, and those on which nothing depends may be left unchanged.
     """
 
 
 @slot
 def registers(*z_and_par):
-    """`field` on scalars: (z0, z1, ..., par) -> tuple. For small systems: nothing goes through memory."""
+    """`field` on scalars: (z0, z1, ..., par) -> tuple.
+
+    For small systems: no intermediate result goes through memory.
+    """
 
 
 @slot
 def held_parameters(par):
-    """What stands for `par` in `registers` where that runs over lanes: its numbers, loaded once, so that no store can change them."""
+    """Replacement for `par` in `registers` on lanes: its numbers, loaded once, so that no store can change them."""
 
 
 # View "canonical": z = (q, p) ----------------------------------------------------------------------
@@ -285,7 +291,7 @@ def momentum_rate(z, par, out):
 
 @slot
 def force(z, par, out):
-    """What the potential does to the momenta; depends on positions only, so a kick may be repeated with it."""
+    """Force of the potential on the momenta; it depends on positions only, so several kicks may use it."""
 
 
 @slot
@@ -320,21 +326,21 @@ def bath_of_bodies(z, e, par, member, step):
 
 @slot
 def reverse(z, e, par):
-    """Turn all momenta round."""
+    """Reverse all momenta."""
 
 
 @slot
 def tally(z, par, total, sums):
     """Add the squares of the momenta over their variances (par.precision), and the sum of their squares, to sums.
 
-    sums[c * parts + j] is that of component c of part j; one row more is for the fourth moments. total[0] takes the square of the total
-    momentum, in units of its variance; 24 numbers behind it are room for partial sums.
+    sums[c * parts + j] is that of component c of part j; one more row is for the fourth moments. total[0] receives the
+    square of the total momentum, in units of its variance; the 24 numbers after it are room for partial sums.
     """
 
 
 @slot
 def tally_of_bodies(z, par, total, sums):
-    """`tally` where `bath_of_bodies` has matrices of coordinates: of par.whitening p, which are independent."""
+    """`tally` if `bath_of_bodies` has matrices of coordinates: for the independent par.whitening p."""
 
 
 # View "tiles": the bodies of a chain side by side, each quantity in lanes; one pass over memory for each stage ----------
@@ -347,22 +353,25 @@ def multiply_add(a, b, c):
 
 @slot
 def settle(z, par):
-    """Particles and forces of the positions in z, before the first sweep."""
+    """Particles and forces for the positions in z, before the first sweep."""
 
 
 @slot
 def sweep(z, e, push, glide, par):
-    """A kick over `push` with the forces that stand in z, free motion over `glide`, then the new forces; a status."""
+    """A kick over `push` with the forces in z, free motion over `glide`, then the new forces; a status."""
 
 
 @slot
 def sweep_part(z, push, glide, par, begin, end):
-    """`sweep` of the parts begin to end - 1 alone, without what joins the last of them to the next: threads may do so at a time. A status."""
+    """`sweep` of the parts begin to end - 1 only, without joining the last of them to the next; thread-safe.
+
+    A status.
+    """
 
 
 @slot
 def join_part(z, par, part):
-    """What joins a part to the next, or the last one to nothing, after the parts of a sweep."""
+    """Join a part to the next, or the last one to nothing, after the parts of a sweep."""
 
 
 @slot
@@ -372,19 +381,19 @@ def stirred_sweep(z, e, push, glide, par, member, step, total, sums):
 
 @slot
 def keep(z, par):
-    """Remember the state, for `recall`."""
+    """Save the state, for `recall`."""
 
 
 @slot
 def recall(z, par):
-    """Put the state back that was kept; its forces are to be settled again."""
+    """Restore the saved state; its forces must be computed again with `settle`."""
 
 
 @slot
 def rotate_lane(y1, y2, y3, h, constants, at, stride):
     """Free rotation over h without branches: rho - 1 (four numbers) and the change of y (three).
 
-    The constants of the body stand at constants[at], constants[at + stride], ...; the first of them is c such that this
+    The constants of the body are at constants[at], constants[at + stride], ...; the first of them is c such that this
     works for c h^2 |y|^2 < 1.
     """
 
@@ -456,7 +465,10 @@ def guess_increment(par, x):
 
 @slot
 def correct_increment(z, h, par, x):
-    """One Newton correction of x in place; its size relative to the motion it leads to, 0 if it is noise, or -1 if there is none."""
+    """One Newton correction of x in place.
+
+    Returns its size relative to the motion, 0 if it is noise, or -1 if there is none.
+    """
 
 
 @slot
@@ -466,27 +478,30 @@ def accept_increment(z, e, h, par, x):
 
 @slot
 def share_forces(par, first, last):
-    """Which parts of the forces act at the start of the increments to come, and at their end; all of them is 1."""
+    """Fractions of the forces that act at the start of the following increments, and at their end; 1 is all of them."""
 
 
 @slot
 def bath_of_links(z, e, par, member, step):
-    """`bath` where joints hold the bodies: par.loss and par.stir (bodies, 6) are those of one rate; a status."""
+    """`bath` if joints hold the bodies: par.loss and par.stir (bodies, 6) for a single rate; a status."""
 
 
 @slot
 def bath_of_rates_of_links(z, e, par, member, step):
-    """The same with several rates: bodies that are heavier by their friction, par.heavier (bodies, 6), get par.loss and par.stir; a status."""
+    """The same for several rates; a status.
+
+    par.loss and par.stir act on bodies that friction makes heavier, par.heavier (bodies, 6).
+    """
 
 
 @slot
 def tally_of_links(z, par, total, sums):
-    """`tally` right after it: for each body the momentum on the velocity of the joint that carries it (par.precision, (bodies, 1))."""
+    """`tally` right after it: per body, momentum times velocity of its joint (par.precision, (bodies, 1))."""
 
 
 @slot
 def blame(par):
-    """Note in par what the last correction could not meet, for the message about a step that failed."""
+    """Note in par which equation the last correction could not satisfy, for the message of a failed step."""
 
 
 # What a run records --------------------------------------------------------------------------------
@@ -499,17 +514,17 @@ def publish(z, par, row):
 
 @slot
 def measure(z, par, out, scale):
-    """The invariants into out; scale keeps the largest magnitude of the terms each is made of."""
+    """The invariants into out; scale keeps the largest magnitude of their terms."""
 
 
 @slot
 def account(par, carry, row):
-    """What the method has added up in carry since the last sample, into row; then it begins anew."""
+    """Write what the method has accumulated in carry since the last sample into row, and reset it."""
 
 
 @size
 def account_width(carry):
-    """Numbers of that; always replaced by a literal."""
+    """How many numbers `account` writes; always replaced by a literal."""
     return carry.shape[0]
 
 
@@ -518,7 +533,7 @@ def account_width(carry):
 
 @slot
 def remember(z, e, copies):
-    """Keep what is needed to repeat the step that follows."""
+    """Save what is needed to repeat the next step."""
 
 
 @slot
@@ -528,7 +543,7 @@ def observe(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
 
 @slot
 def observe_part(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
-    """The same in a part of a step, for a method that fills `observe` itself to look at several."""
+    """The same in a part of a step, for a method that fills `observe` itself because a step has several parts."""
 
 
 @size

@@ -1,7 +1,7 @@
 """What a method is: parameters, the views it needs, the traits it promises, and its kernel.
 
-A method is a small frozen dataclass, registered by the decorator `register`. The registry is the only
-list of methods: the tables of `catena methods`, the cases, the tests and the citations come from it.
+A method is a small frozen dataclass, registered by the decorator `register`. The registry is the only list of methods:
+the tables of `catena methods`, the cases, the tests and the citations are made from it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ..registry import Registry
 from ..text.markup import html_table
 from ..text.plain import Json
 
-LINE = 8  # numbers of 64 bytes
+LINE = 8  # numbers in 64 bytes
 
 
 @dataclass(frozen=True)
 class Keeps:
-    """What becomes of the quantities with a tag ("linear", "bilinear", "quadratic", "energy", ...)."""
+    """What happens to the quantities with a tag ("linear", "bilinear", "quadratic", "energy", ...)."""
 
     what: str
 
@@ -190,7 +190,7 @@ class Stepper:
 
 
 def zeros_at_a_line(count: int) -> NDArray[np.float64]:
-    """Zeros that begin where a line of 64 bytes does: a table of series that does not takes a tenth longer."""
+    """Zeros aligned to a cache line of 64 bytes: with an unaligned table of series, a step takes a tenth longer."""
     room = np.zeros(count + LINE - 1)
     first = -room.__array_interface__["data"][0] // room.itemsize % LINE
     return room[first : first + count]
@@ -201,12 +201,10 @@ class Method(ABC):
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     needs: ClassVar[tuple[str, ...]]
-    asks_for: ClassVar[str] = ""  # what that is in words, for who gave a system without it
+    asks_for: ClassVar[str] = ""  # what that is in words, for users whose system lacks it
     name: ClassVar[str]
     stated: ClassVar[Mapping[str, str]] = {}  # what `describe` says besides the parameters
-    formerly: ClassVar[str] = (
-        ""  # the method that a stored description means that has this name, but not what is stated
-    )
+    formerly: ClassVar[str] = ""  # the method meant by a stored description that has this name but not what is stated
 
     @property
     @abstractmethod
@@ -246,7 +244,7 @@ class Method(ABC):
 
     @classmethod
     def examples(cls) -> tuple[Method, ...]:
-        """Instances that stand for the class in tables and tests, the plainest first."""
+        """Instances that represent the class in tables and tests, the plainest first."""
         return (cls(),)
 
     def counts(self, carry: NDArray[np.float64]) -> dict[str, int]:
@@ -267,17 +265,17 @@ class Method(ABC):
 
     @property
     def program(self) -> str:
-        """What its compiled loop is called: the same for parameters that are read when it runs."""
+        """Name of the compiled loop; the same for parameters that are read at run time."""
         return str(self)
 
     @property
     def bath_temperature(self) -> float | None:
-        """kT of the averages that it makes; None if it has none, or more than one."""
+        """kT of its averages; None if it has none, or more than one."""
         return None
 
     @property
     def reach(self) -> float:
-        """Largest dt |omega| with which it can turn a body; inf if there is no limit."""
+        """Largest dt |omega| at which it can rotate a body; inf if there is no limit."""
         return math.inf
 
     def describe(self) -> dict[str, Json]:
@@ -337,12 +335,12 @@ def _is_method(value: object) -> TypeGuard[Mapping[str, object]]:
 
 
 def find_stored_method(description: Mapping[str, object]) -> Method:
-    """The method that a store describes, also where its name has got another meaning since."""
+    """The method that a store describes, even if its name means something else today."""
     return method_from(_rename(description))
 
 
 def is_renamed(description: Mapping[str, object]) -> bool:
-    """Whether a store describes a method by a name that means another one today."""
+    """Whether a store describes a method by a name that means another method today."""
     return _rename(description) != description
 
 

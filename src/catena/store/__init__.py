@@ -1,7 +1,7 @@
-"""The run store: one Zarr v3 directory that is readable and resumable at any moment, also after a kill.
+"""The run store: one Zarr v3 directory that is readable and resumable at any moment, even after a kill.
 
-This layer knows arrays and JSON, nothing of mechanics. See `layout` for the files, `writing` for the
-order in which they are written, `files` for what is guaranteed.
+This layer handles arrays and JSON, and knows nothing of mechanics. See `layout` for the files, `writing` for the
+order in which they are written, `files` for the guarantees.
 """
 
 from catena.store.checkpoint import Checkpoint, read_given

@@ -1,7 +1,7 @@
-"""The arrays of a run store, each chunk verified when it is read.
+"""The arrays of a run store; each chunk is verified when it is read.
 
-Zarr takes a chunk that is not there for one that was never written, and gives NaN; of one whose checksum is wrong it does not say
-which it is. In a run store every chunk was written, so both are damage, and have a name.
+Zarr treats a missing chunk as one that was never written, and returns NaN; for a wrong checksum it does not name the
+chunk. In a run store every chunk was written, so both cases are damage, and the error names the chunk.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
     from zarr.core.buffer import Buffer, BufferPrototype
 
-BETWEEN = "/c/"  # in the key of a chunk: after the name of its array, before its number
+BETWEEN = "/c/"  # in the key of a chunk: between the name of its array and its number
 
 
 def open_arrays(path: Path) -> xarray.Dataset:
-    """All arrays of a store; StoreError from them, wherever they are used, if what is read is damaged."""
+    """All arrays of a store; reading damaged data from them raises StoreError, wherever they are used."""
     import xarray
 
     return xarray.open_zarr(VerifiedStore(path, read_only=True), chunks=None)
 
 
 class VerifiedStore(LocalStore):
-    """The files of a run store, as Zarr asks for them."""
+    """The files of a run store, through the interface that Zarr uses."""
 
     def __init__(self, root: Path | str, *, read_only: bool = True) -> None:
         super().__init__(root, read_only=read_only)
@@ -45,13 +45,13 @@ class VerifiedStore(LocalStore):
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """The content of a file; None if it is not there and need not be."""
+        """The content of a file; None if it is missing and may be."""
         return self._verify(key, await super().get(key, prototype, byte_range))
 
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """As `get`."""
+        """Synchronous `get`."""
         return self._verify(key, super().get_sync(key, prototype=prototype, byte_range=byte_range))
 
     def _verify(self, key: str, data: Buffer | None) -> Buffer | None:

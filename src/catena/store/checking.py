@@ -1,7 +1,7 @@
-"""Stores come from anywhere: every table and every number of their own files is looked at before it is used.
+"""Validation of untrusted stores: every table and every number of our own files is checked before it is used.
 
-A checksum tells that a file is as somebody wrote it, not who did. What is refused here is a ValueError that names the field,
-the value that was seen and what belongs there; who reads the file says which one it is.
+A checksum shows that a file is unchanged, not who wrote it. A refusal is a ValueError that names the field,
+the value found and the value expected; the caller adds the file.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple, TypeVar
 
 from ..text.plain import Json
 
-MOST = 2**48  # of any count in a store: bytes of it are still a whole number of 64 bits
-WHOLE = 2**63  # of any whole number
-DEEPEST = 100  # tables inside each other
-ROW_BYTES = 8  # of a number
-CHUNK_BYTES = 2**20  # of a chunk of several rows
+MOST = 2**48  # largest count in a store: the size in bytes still fits into 64 bits
+WHOLE = 2**63  # limit for integers
+DEEPEST = 100  # limit for nested tables
+ROW_BYTES = 8  # per number
+CHUNK_BYTES = 2**20  # limit for a chunk of several rows
 NUMERIC = re.compile(r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<c(8|16)")  # types of the arrays of a checkpoint
 SHOWN = 60  # characters of a value in a message
 
@@ -26,7 +26,7 @@ Seen = TypeVar("Seen")
 
 
 def read_json(data: bytes) -> Json:
-    """The content of a JSON text as catena writes it: finite numbers, whole ones of 64 bits, text without halves of letters."""
+    """The content of a JSON text as catena writes it: finite numbers, 64-bit integers, text without lone surrogates."""
     try:
         content: Json = json.loads(data)
     except RecursionError:
@@ -36,7 +36,7 @@ def read_json(data: bytes) -> Json:
 
 
 def _check_plain(content: Json) -> None:
-    """One level after the other, without recursion: tables inside each other must not end the program."""
+    """Check level by level, without recursion: deeply nested tables must not crash the program."""
     level = [content]
     for _ in range(DEEPEST):
         inner: list[Json] = []
@@ -61,7 +61,7 @@ def _check_plain(content: Json) -> None:
 
 
 def show(value: object) -> str:
-    """A value in a message: on one line, and not all of a long one."""
+    """A value as shown in a message: on one line, abbreviated if long."""
     text = ascii(value) if not isinstance(value, str) or not value.isprintable() else repr(value)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
@@ -98,7 +98,7 @@ def truth(value: object, field: str) -> bool:
 
 
 def whole(value: object, field: str, *, least: int = 0, below: int = MOST) -> int:
-    """A whole number in a range."""
+    """An integer in a range."""
     if type(value) is not int or not least <= value < below:
         raise ValueError(f"{field} = {show(value)} is not a whole number from {least} to {below - 1}")
     return value
@@ -112,12 +112,12 @@ def number(value: object, field: str) -> float:
 
 
 def all_of(check: Callable[[object, str], Seen], values: object, field: str) -> list[Seen]:
-    """A list of things that each pass a check."""
+    """A list whose items each pass a check."""
     return [check(value, f"{field}[{place}]") for place, value in enumerate(check_list(values, field))]
 
 
 class ColumnTable(NamedTuple):
-    """What spec.json says of a column."""
+    """Description of a column in spec.json."""
 
     name: str
     shape: tuple[int, ...]
@@ -127,7 +127,7 @@ class ColumnTable(NamedTuple):
 
 
 class StreamTable(NamedTuple):
-    """What spec.json says of a stream."""
+    """Description of a stream in spec.json."""
 
     name: str
     dim: str
@@ -136,7 +136,7 @@ class StreamTable(NamedTuple):
 
 
 class LayoutTable(NamedTuple):
-    """What spec.json says."""
+    """Content of spec.json."""
 
     spec: dict[str, Json]
     attributes: dict[str, Json]
@@ -146,7 +146,7 @@ class LayoutTable(NamedTuple):
 
 
 def check_layout(content: Json) -> LayoutTable:
-    """All that spec.json says about arrays, of the right kinds and in range; names are looked at by `Layout`."""
+    """Check types and ranges of everything in spec.json about arrays; `Layout` checks the names."""
     fields = table(content, "it", needs=("spec", "attributes", "rows_per_commit", "streams"))
     spec = table(fields["spec"], "spec")
     attributes = table(fields["attributes"], "attributes")
@@ -183,7 +183,7 @@ def _check_column(value: object, field: str, fixed: int) -> ColumnTable:
 
 
 class HeadTable(NamedTuple):
-    """What stands before the arrays of a state file; of each of these its name, type and shape."""
+    """Header of a state file: for each array its name, type and shape."""
 
     generation: int
     layout: str
@@ -196,7 +196,7 @@ class HeadTable(NamedTuple):
 
 
 def check_head(content: Json) -> HeadTable:
-    """All that stands before the arrays of a state file, of the right kinds and in range."""
+    """Check types and ranges of the header of a state file."""
     fields = table(
         content, "it", needs=("generation", "layout", "partial", "step", "finished", "rows", "head", "arrays")
     )
@@ -236,7 +236,7 @@ def check_rows(
     fixed: Mapping[str, int],
     chunks: Mapping[str, tuple[str, int]],
 ) -> None:
-    """Whether what a checkpoint counts can be, in the store that it lies in.
+    """Check that the counts of a checkpoint are possible in its store.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Checkpoints: all that a run needs to go on, in two files written in turn.
+"""Checkpoints: everything that a run needs to continue, in two files written alternately.
 
 A file `state.<n>` holds
 
-    magic | length of the head, 8 bytes | head, JSON | arrays | SHA-256 of all before it
+    magic | length of the head, 8 bytes | head, JSON | arrays | SHA-256 of everything before it
 
-Commit g goes to slot g mod 2, so the commit before it is whole while this one is written. What a run starts from may be
-larger than should be written again with each commit: it is given once, at creation, in a file of the same form.
+Commit g goes to slot g mod 2, so the previous commit stays intact while this one is written. The start of a run may be
+too large to be written again with each commit: it is given once, at creation, in a file of the same form.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GIVEN = "given"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run stands.
+    """The position of a run.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Slot:
-    """A checkpoint as it lies in a state file.
+    """A checkpoint as stored in a state file.
 
     Parameters
     ----------
     generation : number of the commit, from 0
     layout : digest of spec.json
     partial : checksum of the partly filled last chunk of each column that has one
-    checkpoint : what was committed
+    checkpoint : the committed checkpoint
     """
 
     generation: int
@@ -98,8 +98,8 @@ def pack(slot: Slot) -> bytes:
 
 
 def unpack(data: bytes) -> Slot:
-    """Read the bytes of a state file; ValueError if they are not whole."""
-    body, digest = memoryview(data)[:-DIGEST_BYTES], data[-DIGEST_BYTES:]  # a state may be large: no copies of it
+    """Read the bytes of a state file; ValueError if they are damaged."""
+    body, digest = memoryview(data)[:-DIGEST_BYTES], data[-DIGEST_BYTES:]  # a state may be large, so it is not copied
     if not data.startswith(MAGIC) or hashlib.sha256(body).digest() != digest:
         raise ValueError("fails its checksum")
     start = len(MAGIC) + LENGTH_BYTES
@@ -117,13 +117,13 @@ def unpack(data: bytes) -> Slot:
 
 
 def pack_given(arrays: Mapping[str, np.ndarray], *, layout: Layout) -> bytes:
-    """The bytes of the file of the arrays given at creation: those of a checkpoint before the first step."""
+    """The bytes of the file of the arrays given at creation, in the form of a checkpoint before the first step."""
     start = Checkpoint(0, False, layout.first_rows(), {}, dict(arrays))
     return pack(Slot(0, layout.digest(), {}, start))
 
 
 def read_given(store: Path, layout: Layout) -> dict[str, np.ndarray]:
-    """The arrays given at creation; ValueError if the file is not whole."""
+    """The arrays given at creation; ValueError if the file is damaged."""
     if not layout.given:
         return {}
     try:
@@ -142,7 +142,7 @@ def read_given(store: Path, layout: Layout) -> dict[str, np.ndarray]:
 
 
 def read_slots(store: Path, *, layout: str) -> tuple[list[Slot], list[str]]:
-    """The whole checkpoints of a store, newest first, and what is wrong with the others.
+    """The intact checkpoints of a store, newest first, and what is wrong with the others.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def read_slots(store: Path, *, layout: str) -> tuple[list[Slot], list[str]]:
 
 
 def slot_marks(store: Path) -> list[tuple[int, int, int] | None]:
-    """What tells whether a state file was replaced since: a commit writes a new file, and renames it."""
+    """Marks that change if a state file is replaced: a commit writes a new file, and renames it."""
     marks: list[tuple[int, int, int] | None] = []
     for generation in range(SLOTS):
         try:
@@ -181,7 +181,7 @@ def slot_marks(store: Path) -> list[tuple[int, int, int] | None]:
 
 
 def sound_slots(slots: list[Slot], damage: list[str], layout: Layout) -> tuple[list[Slot], list[str]]:
-    """Those checkpoints whose counts can be those of a store with this layout, and what is wrong with the others, as `read_slots`."""
+    """The checkpoints whose counts are possible in a store with this layout, and what is wrong with the others."""
     fixed = {stream.name: stream.fixed for stream in layout.streams}
     chunks = {c.name: (stream.name, layout.chunk_rows[c.name]) for stream in layout.streams for c in stream.columns}
     sound, wrong = [], list(damage)

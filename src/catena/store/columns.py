@@ -1,6 +1,6 @@
-"""The columns of a run store as arrays whose rows are read when they are taken, each chunk verified then.
+"""The columns of a run store as arrays that read rows on access and verify each chunk.
 
-Zarr does so, too, but to import it takes longer than to audit a short run.
+Zarr can do this, too, but importing it takes longer than auditing a short run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .reading import read_layout, readable_rows
 
 
 def open_columns(path: Path) -> Mapping[str, NDArray[np.float64]]:
-    """All columns by name, with the rows that readers see."""
+    """All columns by name, with the rows visible to readers."""
     layout = read_layout(path)
     rows = readable_rows(path, layout)
     found = {
@@ -31,7 +31,7 @@ def open_columns(path: Path) -> Mapping[str, NDArray[np.float64]]:
 
 
 class StoredColumn:
-    """A column of a store: what numpy makes an array of, or of some of its rows.
+    """A column of a store, which numpy can convert, in whole or in part, to an array.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class StoredColumn:
 
 
 def describe_damage(name: str, index: str, path: Path, wrong: str) -> StoreError:
-    """What is said about a chunk that is not what was written."""
+    """The message about a chunk that differs from what was written."""
     return StoreError(
         f"chunk {index} of {name} {wrong}",
         where=str(path),

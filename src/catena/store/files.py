@@ -1,12 +1,12 @@
-"""Files that appear whole or not at all, and the lock that keeps a store to one writer.
+"""Atomic file writes, and the lock that limits a store to one writer.
 
-`put` writes a hidden temporary file next to its target, brings it to the disk, renames it over the
-target and brings the directory to the disk. What this guarantees:
+`put` writes a hidden temporary file next to its target, flushes it to the disk, renames it over the
+target and flushes the directory. This guarantees:
 
 * The process is killed at any moment (SIGKILL, out of memory, Ctrl-C): a file is the old one or the
-  new one, never a mixture. The renames alone give this; it needs no fsync.
-* The machine loses power: what `put` returned from is on the disk, as far as disk and file system
-  keep the promise of fsync, so a file written later never outlives one it relies on.
+  new one, never a mixture. The renames alone ensure this; it needs no fsync.
+* The machine loses power: when `put` has returned, its file is on the disk, as far as disk and file system
+  keep the promise of fsync, so a file written later never survives one that it relies on.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from pathlib import Path
 from catena import memory
 from catena.errors import StoreError
 
-MOST_UNASKED = 2**28  # bytes that are read without asking how much memory there is
+MOST_UNASKED = 2**28  # files up to this size are read without checking the available memory
 
 boundary_hook: Callable[[str], None] | None = None
-"""Called at each boundary between two changes of the disk, with its name. The tests kill the process there."""
+"""Called between any two changes of the disk, with the name of this point. The tests kill the process there."""
 
 
 def put(path: Path, data: bytes, check: Callable[[], None] = lambda: None) -> None:
-    """Write a file atomically and durably, with the directories it needs.
+    """Write a file atomically and durably, and create its directories.
 
-    `check` is called before something is changed; it raises where nothing may be. Bringing data to the disk takes a while, so it
-    is called again before they get their name.
+    `check` is called before anything is changed; it raises if nothing may be changed. Flushing takes a while, so it
+    is called again before the files get their names.
     """
     if not path.parent.is_dir():
         check()
@@ -51,13 +51,16 @@ def put(path: Path, data: bytes, check: Callable[[], None] = lambda: None) -> No
 
 
 def put_if_different(path: Path, data: bytes, check: Callable[[], None] = lambda: None) -> None:
-    """Write a file unless it holds these bytes already; `check` as for `put`."""
+    """Write a file unless it has this content already; `check` as for `put`."""
     if not path.is_file() or path.stat().st_size != len(data) or path.read_bytes() != data:
         put(path, data, check)
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file of a store. A link is not followed, a pipe not waited for; ValueError if it is no file, or too large."""
+    """The bytes of a file of a store.
+
+    Does not follow links or block on pipes; ValueError if it is not a regular file, or too large.
+    """
     if not stat.S_ISDIR(path.parent.lstat().st_mode) or not stat.S_ISREG(path.lstat().st_mode):
         raise ValueError("is not a file, or lies behind a link")
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -69,12 +72,12 @@ def read_file(path: Path) -> bytes:
 
 
 def temporary_of(path: Path) -> Path:
-    """The name under which `put` prepares a file; a kill may leave it behind."""
+    """The name under which `put` prepares a file; a killed process may leave it behind."""
     return path.with_name(f".{path.name}.tmp")
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory, and those above it, durably."""
+    """Create a directory and its parents, durably."""
     if path.is_dir():
         return
     make_directory(path.parent)
@@ -84,25 +87,25 @@ def make_directory(path: Path) -> None:
 
 
 def rename_directory(path: Path, target: Path) -> None:
-    """Give a directory its final name, durably."""
+    """Rename a directory to its final name, durably."""
     path.rename(target)
     _boundary(f"renamed {target.name}")
     sync_directory(target.parent)
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a directory with all it holds, if it is there, durably."""
+    """Remove a file, or a directory with its contents, if it exists, durably."""
     if _remove(path):
         sync_directory(path.parent)
 
 
 def _remove(path: Path) -> bool:
-    """Remove a file or a directory; whether it was there."""
+    """Remove a file or a directory; returns whether it existed."""
     if path.is_dir() and not path.is_symlink():
         for entry in sorted(path.iterdir()):
             _remove(entry)
         path.rmdir()
-    elif path.exists() or path.is_symlink():  # the link itself, wherever it leads
+    elif path.exists() or path.is_symlink():  # the link itself, not its target
         path.unlink()
     else:
         return False
@@ -111,7 +114,7 @@ def _remove(path: Path) -> bool:
 
 
 def sync_directory(path: Path) -> None:
-    """Bring the entries of a directory to the disk."""
+    """Flush the entries of a directory to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -121,11 +124,11 @@ def sync_directory(path: Path) -> None:
 
 
 def acquire_lock(path: Path) -> int:
-    """Open the lock file of a store and take the lock, or say who may have it.
+    """Open the lock file of a store and take the lock; the error says who may have it.
 
     Returns
     -------
-    descriptor : of the open lock file; `release_lock` gives it back
+    descriptor : of the open lock file, for `release_lock`
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
@@ -146,23 +149,23 @@ def acquire_lock(path: Path) -> int:
 
 
 def is_at(descriptor: int, path: str | Path) -> bool:
-    """Whether an open file is the one of this name still: what was renamed goes with its new name, also while it is open."""
+    """Whether an open file is still the one at this path: an open file stays open when it is renamed."""
     try:
-        found = os.lstat(path)  # asked for twice with every file, so no method of a Path
+        found = os.lstat(path)  # called twice per file, so without the overhead of Path
     except (FileNotFoundError, NotADirectoryError):
         return False
     return os.path.samestat(found, os.fstat(descriptor))
 
 
 def release_lock(descriptor: int) -> None:
-    """Give the lock back, also when a forked child still has the descriptor."""
+    """Release the lock, even if a forked child still has the descriptor."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
 @contextmanager
 def explain(path: Path, *, made: bool = True) -> Iterator[None]:
-    """Turn what the operating system refuses into a StoreError that says what to do, with a store or before it is made."""
+    """Turn an OSError into a StoreError that says what to do."""
     try:
         yield
     except OSError as error:
@@ -176,7 +179,7 @@ def explain(path: Path, *, made: bool = True) -> Iterator[None]:
 
 def _write(path: Path, data: bytes) -> None:
     _boundary(f"before {path.name}")
-    path.unlink(missing_ok=True)  # what a kill left behind, or a link that somebody laid there
+    path.unlink(missing_ok=True)  # left by a killed process, or a link that somebody placed there
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
     try:
         rest = memoryview(data)

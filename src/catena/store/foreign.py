@@ -1,4 +1,7 @@
-"""What a store holds that no run wrote: it is never opened, followed or waited for, only named."""
+"""Foreign entries: what a store contains that no run wrote.
+
+They are never opened, followed or waited for, only named.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from catena.store.layout import PRIVATE, ROOT_METADATA, Layout
 
 OWN = ("spec.json", "lock", GIVEN, *(slot_path(Path(), k).name for k in range(SLOTS)))  # in the private folder
 INDEX = re.compile(r"0|[1-9][0-9]*")
-DEEPEST = 40  # folders inside each other; numpy knows 32 dimensions
+DEEPEST = 40  # limit for nested folders; numpy supports 32 dimensions
 
 
 def refuse_foreign(store: Path) -> None:
-    """StoreError if a store holds links, pipes or devices: they would lead out of it, or wait for ever."""
+    """StoreError if a store contains links, pipes or devices: they could lead out of it, or block forever."""
     for special in special_entries(store):
         raise StoreError(
             f"{special}: no run wrote it", where=str(store),
@@ -28,12 +31,12 @@ def refuse_foreign(store: Path) -> None:
 
 
 def special_entries(store: Path) -> list[str]:
-    """What a store holds that is neither a file nor a folder."""
+    """Entries of a store that are neither files nor folders."""
     return [f"{show(name)} is {kind}" for name, kind in _entries(store) if kind not in ("file", "folder")]
 
 
 def foreign_entries(store: Path, layout: Layout) -> list[str]:
-    """What a run with this layout did not write, as far as names and kinds tell."""
+    """Entries that a run with this layout did not write, judging by names and kinds."""
     found: list[str] = []
     for name, kind in _entries(store):
         if (
@@ -46,7 +49,7 @@ def foreign_entries(store: Path, layout: Layout) -> list[str]:
 
 
 def _belongs(parts: tuple[str, ...], kind: str, layout: Layout) -> bool:
-    """Whether this is the name of something that a run writes; it may have been killed before the last rename."""
+    """Whether a run writes entries with this name; it may have been killed before the last rename."""
     if len(parts) == 1:
         return _is_own(parts[0], (ROOT_METADATA,)) if kind == "file" else parts[0] in (PRIVATE, *layout.chunk_rows)
     if parts[0] == PRIVATE:
@@ -64,7 +67,7 @@ def _belongs(parts: tuple[str, ...], kind: str, layout: Layout) -> bool:
 
 
 def _bare(name: str) -> str:
-    """The name of the file that a temporary one becomes."""
+    """The final name of a temporary file."""
     return name[1:-4] if name.startswith(".") and name.endswith(".tmp") else name
 
 
@@ -73,14 +76,14 @@ def _is_own(name: str, known: tuple[str, ...]) -> bool:
 
 
 def _entries(store: Path) -> Iterator[tuple[str, str]]:
-    """Every entry below a store, with what it is; nothing is opened but folders."""
+    """Every entry below a store, with its kind; only folders are opened."""
     waiting = [""]
     while waiting:
         folder = waiting.pop()
         try:
             with os.scandir(store / folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
-        except FileNotFoundError:  # a run at work has just removed it
+        except FileNotFoundError:  # a run in progress has just removed it
             continue
         for entry in listed:
             name = f"{folder}/{entry.name}" if folder else entry.name

@@ -6,11 +6,11 @@
       <column>/c/<i>[/0...]     chunk i: rows i K to (i + 1) K - 1, little endian float64, then their CRC-32C
       .catena/spec.json         what is stored and in which chunks; never changes
       .catena/given             arrays given at creation, if there are any; never changes
-      .catena/state.0, state.1  checkpoints, written in turn
+      .catena/state.0, state.1  checkpoints, written alternately
       .catena/lock              held while a process writes
 
-A reader needs `zarr` or `xarray` only. The length of the arrays in the root `zarr.json` is the
-number of committed rows, the same for all columns of a stream. Nothing in any file depends on the name of the host, the place,
+Readers need only `zarr` or `xarray`. The length of the arrays in the root `zarr.json` is the
+number of committed rows, the same for all columns of a stream. No file depends on the host name, the path,
 the clock or the number of threads.
 """
 
@@ -31,7 +31,7 @@ from catena.store.checking import LayoutTable, check_layout, read_json, show
 from catena.text.plain import NAME, Json
 
 FORMAT = 1
-CHUNK_BYTES_AIM = 2**18  # rewritten at every commit until it is full, so small
+CHUNK_BYTES_AIM = 2**18  # small, because a chunk is rewritten at every commit until it is full
 CHUNK_BYTES_LIMIT = 2**20
 CHECKSUM_BYTES = 4
 ROW_TYPE = np.dtype("<f8")
@@ -65,10 +65,11 @@ class Stream:
 
     Parameters
     ----------
-    name : name by which rows are appended
+    name : name for appending rows
     dim : name of the dimension that grows; a scalar column of this name is its coordinate
     columns : the arrays
-    fixed : rows that are given at creation, if there will be no others; then other columns may have this dimension, too
+    fixed : number of rows given at creation, if there will be no others; then other columns may have this dimension,
+        too
     """
 
     name: str
@@ -79,13 +80,13 @@ class Stream:
 
 @dataclass(frozen=True)
 class Layout:
-    """All that is fixed when a store is created: the content of spec.json.
+    """Everything that is fixed when a store is created: the content of spec.json.
 
     Parameters
     ----------
     spec : JSON of the caller
     attributes : of the root group, without `format`
-    streams : what grows
+    streams : the streams of rows
     rows_per_commit : rows of the first stream between two commits
     chunk_rows : rows in a chunk, by column name
     given : names of the arrays given at creation
@@ -120,7 +121,7 @@ class Layout:
             for column in stream.columns
         }
         planned = cls(spec, attributes, streams, rows_per_commit, chunk_rows, tuple(sorted(given)))
-        return cls.from_bytes(planned.to_bytes(), where="")  # as it will be read: tuples of the caller become lists
+        return cls.from_bytes(planned.to_bytes(), where="")  # in the form in which it will be read: tuples become lists
 
     def to_bytes(self) -> bytes:
         """The text of spec.json, with its own checksum."""
@@ -153,7 +154,7 @@ class Layout:
 
     @classmethod
     def from_bytes(cls, data: bytes, *, where: str) -> Layout:
-        """Read the text of spec.json; StoreError if it is of another format or damaged."""
+        """Read the text of spec.json; StoreError if it has another format or is damaged."""
         try:
             parsed = read_json(data)
         except ValueError as refusal:
@@ -170,7 +171,7 @@ class Layout:
             )
         if data != _with_checksum(content):
             raise _describe_damage(where)
-        try:  # a checksum tells nothing about who made it
+        try:  # a checksum does not show who made it
             layout = cls._from_table(check_layout(content))
             _check_names(layout.streams, layout.attributes)
         except StoreError as refusal:
@@ -194,7 +195,7 @@ class Layout:
         return cls(parsed.spec, parsed.attributes, streams, parsed.rows_per_commit, chunk_rows, parsed.given)
 
     def array_metadata(self, stream: Stream, column: Column, *, rows: int) -> dict[str, Json]:
-        """The Zarr v3 metadata of a column with so many rows."""
+        """The Zarr v3 metadata of a column with this number of rows."""
         return {
             "zarr_format": 3,
             "node_type": "array",
@@ -213,7 +214,7 @@ class Layout:
         }
 
     def array_files(self, rows: Mapping[str, int]) -> dict[str, bytes]:
-        """The zarr.json of each column, by column name, for so many rows of each stream."""
+        """The zarr.json of each column, by column name, for these numbers of rows of each stream."""
         return {
             column.name: canonical_json(self.array_metadata(stream, column, rows=rows[stream.name]))
             for stream in self.streams
@@ -221,7 +222,7 @@ class Layout:
         }
 
     def root_file(self, rows: Mapping[str, int]) -> bytes:
-        """The zarr.json of the group, with the metadata of all columns for so many rows of each stream."""
+        """The zarr.json of the group, with the metadata of all columns for these numbers of rows of each stream."""
         arrays = {
             column.name: self.array_metadata(stream, column, rows=rows[stream.name])
             for stream in self.streams
@@ -246,10 +247,10 @@ class Layout:
 
 
 def choose_chunk_rows(shape: tuple[int, ...], rows_per_commit: int, rows_in_all: int | None = None) -> int:
-    """Rows in a chunk of a column; no more than there will be in all, where that is known, for chunks are written whole.
+    """Rows in a chunk of a column; at most the total number of rows, if known, because chunks are written whole.
 
     A multiple of the rows of one commit, so that commits end at ends of chunks, up to 0.25 MB; one
-    commit if its rows alone are up to 1 MB; beyond, one commit is cut into equal chunks below 1 MB,
+    commit if its rows alone are up to 1 MB; beyond, one commit is split into equal chunks below 1 MB,
     though never below one row.
 
     Examples
@@ -276,7 +277,7 @@ def chunk_path(store: Path, column: Column, index: int) -> Path:
 
 def checksum(data: bytes) -> int:
     """CRC-32C, as Zarr's codec of that name computes it."""
-    import google_crc32c  # here, so that runs in memory need no store
+    import google_crc32c  # imported here, so that runs in memory do not need it
 
     return google_crc32c.value(data)
 
@@ -288,7 +289,7 @@ def encode_chunk(rows: NDArray[np.float64]) -> bytes:
 
 
 def decode_chunk(data: bytes, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The rows in the bytes of a chunk file; ValueError if they are not those written."""
+    """The rows in the bytes of a chunk file; ValueError if the checksum is wrong."""
     check_chunk_size(len(data), shape)
     rows = data[:-CHECKSUM_BYTES]
     if checksum(rows) != chunk_checksum(data):
@@ -297,7 +298,7 @@ def decode_chunk(data: bytes, shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def check_chunk_size(size: int, shape: tuple[int, ...]) -> None:
-    """ValueError if a chunk file of this shape cannot have so many bytes."""
+    """ValueError if a chunk file of this shape cannot have this size."""
     expected = prod(shape) * ROW_TYPE.itemsize + CHECKSUM_BYTES
     if size != expected:
         raise ValueError(f"has {size} bytes instead of {expected}")
@@ -333,7 +334,7 @@ def _not_ours(why: str, where: str) -> StoreError:
 
 
 def _check_names(streams: tuple[Stream, ...], attributes: Mapping[str, Json]) -> None:
-    """What xarray refuses or warns about must not get into a store."""
+    """Names that xarray refuses or warns about must not get into a store."""
     if "format" in attributes:
         raise StoreError("the attribute 'format' belongs to the store", do="choose another name")
     if not streams:

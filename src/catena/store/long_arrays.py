@@ -1,7 +1,7 @@
-"""Long rows of numbers in what a store is made from: they stand as arrays beside the JSON, which names them.
+"""Long rows of numbers in the description of a run: stored as arrays next to the JSON, which refers to them.
 
-Of a chain of a hundred thousand bodies the start alone would be 45 MB of digits. Each array is named by its place, so that none
-can stand in two of them, and none beside them all.
+For a chain of a hundred thousand bodies the start alone would be 45 MB of digits. Each array is named by its place in
+the description, so no array can be used twice, and none can be left unused.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from catena.store.checking import show
 
-LONG = 1000  # numbers of a row that stays in the JSON
-KEY = "given"  # of a table that says which array stands here
+LONG = 1000  # largest number of values of a row that stays in the JSON
+KEY = "given"  # key of a table that refers to an array
 NUMBERS = (np.dtype("<f8"), np.dtype("<i8"))
 
 
@@ -24,7 +24,7 @@ def set_apart(described: Any, arrays: dict[str, NDArray[Any]], place: str = "") 
 
     Parameters
     ----------
-    described : tables and lists of what JSON knows, and arrays of numbers
+    described : tables and lists of JSON values, and arrays of numbers
     arrays : by place, such as "start.position"
 
     Examples
@@ -65,7 +65,7 @@ def _numbers_in(described: Any) -> NDArray[Any] | None:
 
 
 def put_back(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The description with its long rows of numbers; ValueError unless each array has its one place and is finite."""
+    """The description with its long rows of numbers; ValueError unless each array is finite and used exactly once."""
     if not arrays:
         return described
     left = dict(arrays)
@@ -91,7 +91,7 @@ def _put_back(described: Any, left: dict[str, NDArray[Any]], place: str) -> Any:
 
 
 def as_lists(described: Any) -> Any:
-    """The description with lists in the place of arrays."""
+    """The description with lists in place of arrays."""
     if isinstance(described, dict):
         return {name: as_lists(value) for name, value in described.items()}
     if isinstance(described, list):

@@ -1,7 +1,7 @@
-"""Looking at a run store without changing it: what it holds, where the run stands, whether all of it is whole.
+"""Read-only inspection of a run store: what it contains, how far the run is, whether everything is intact.
 
-None of this takes the lock, so a run at work can be looked at too. The arrays themselves are read by
-`catena.store.arrays`, or by whoever knows Zarr.
+None of this takes the lock, so it works on a run in progress. The arrays themselves are read by
+`catena.store.arrays`, or by any reader of Zarr.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from catena.store.layout import (
 )
 from catena.text.plain import Json
 
-MOST_NAMED = 100  # damaged chunks of a column
+MOST_NAMED = 100  # damaged chunks listed per column
 
 
 def read_spec(path: str | Path) -> Mapping[str, Json]:
-    """What the run was created with: the caller's `spec`.
+    """The `spec` with which the caller created the run.
 
     Raises
     ------
-    StoreError : there is no run store, or its spec.json is damaged or of another format
+    StoreError : there is no run store, or its spec.json is damaged or has another format
     """
     return read_layout(Path(path)).spec
 
 
 def read_attributes(path: str | Path) -> Mapping[str, Json]:
-    """What the store says of itself to any reader: the attributes it was created with.
+    """The attributes with which the store was created, visible to any reader.
 
     Raises
     ------
@@ -59,16 +59,16 @@ def read_attributes(path: str | Path) -> Mapping[str, Json]:
 
 
 def read_checkpoint(path: str | Path, *, to_read: bool = True) -> Checkpoint | None:
-    """Where the run stands: its newest whole checkpoint, None before the first commit.
+    """The position of the run: its newest intact checkpoint, None before the first commit.
 
     Parameters
     ----------
-    to_read : whether arrays will be read; who resumes the run writes a damaged zarr.json anew
+    to_read : whether arrays will be read; resuming the run rewrites a damaged zarr.json
 
     Raises
     ------
-    StoreError : there is no run store, no checkpoint is whole, or (`to_read`) the root zarr.json is damaged, so
-        that readers of the arrays would go wrong
+    StoreError : there is no run store, no checkpoint is intact, or (`to_read`) the root zarr.json is damaged, so
+        that readers of the arrays would fail
     """
     store = Path(path)
     layout = read_layout(store)
@@ -84,7 +84,7 @@ def read_checkpoint(path: str | Path, *, to_read: bool = True) -> Checkpoint | N
 
 
 def is_empty(path: str | Path) -> bool:
-    """Whether readers of the arrays find no row yet; of a first commit they see the rows once its last file is written."""
+    """Whether readers find no rows yet; rows of a first commit are visible once its last file is written."""
     store = Path(path)
     layout = read_layout(store)
     with explain(store):
@@ -92,37 +92,37 @@ def is_empty(path: str | Path) -> bool:
 
 
 def name_foreign(path: str | Path) -> list[str]:
-    """What lies in a store that no run with its layout wrote; nothing of it is opened."""
+    """Entries of a store that no run with its layout wrote; none of them is opened."""
     layout = read_layout(Path(path))
     with explain(Path(path)):
         return foreign_entries(Path(path), layout)
 
 
 def remedy(problems: Sequence[str]) -> str:
-    """What to do about the damage that `verify` found."""
+    """Advice about the damage that `verify` found."""
     if all(problem.split()[0].endswith(ROOT_METADATA) for problem in problems):
         return "resume the run, also if it has ended: that writes it anew (catena resume, or ct.resume)"
     return "restore it from a copy, or run the case again into another directory"
 
 
 def verify(path: str | Path, *, most_bytes: float = inf) -> list[str]:
-    """Look at every file of a store and name all that is damaged; an empty list if it is whole.
+    """Check every file of a store and list the damage; an empty list if it is intact.
 
-    A run killed between two files is whole: resuming it loses nothing that was committed.
+    The store of a run that was killed between two files is intact: resuming it loses nothing that was committed.
 
     Parameters
     ----------
-    most_bytes : stores up to this size are read; of the full chunks of larger ones only presence and size are looked at, in a time
-        that grows with their number: they are verified when they are read (`catena.store.arrays`)
+    most_bytes : stores up to this size are read; in larger ones only presence and size of the full chunks are checked,
+        in a time that grows with their number: they are verified when they are read (`catena.store.arrays`)
 
     Raises
     ------
-    StoreError : there is no run store, or its spec.json is damaged or of another format
+    StoreError : there is no run store, or its spec.json is damaged or has another format
     """
     store = Path(path)
     layout = read_layout(store)
     with explain(store):
-        if special := special_entries(store):  # nothing more is looked at: a chunk may be behind them
+        if special := special_entries(store):  # nothing else is checked: a chunk may be one of them
             return special
         slots, damage, root = observe(store, layout)
         if lost := explain_lost_checkpoints(layout, root, slots=slots, damage=damage):
@@ -152,7 +152,7 @@ def verify(path: str | Path, *, most_bytes: float = inf) -> list[str]:
 
 
 class Chunks:
-    """The chunk files of a column with so many committed rows."""
+    """The chunk files of a column with this number of committed rows."""
 
     def __init__(self, store: Path, column: Column, chunk_rows: int, rows: int) -> None:
         self._store = store
@@ -161,11 +161,11 @@ class Chunks:
         self._full, self._used = divmod(rows, chunk_rows)
 
     def damage(self, *, read_all: bool) -> Iterator[str]:
-        """What is wrong with the full chunks: presence and size, and with `read_all` each byte."""
+        """Damage of the full chunks: presence and size, and with `read_all` each byte."""
         for index in range(self._full):
             path = chunk_path(self._store, self._column, index)
             try:
-                _check_file(path, self._shape)  # before so many bytes are read
+                _check_file(path, self._shape)  # before reading that many bytes
                 if read_all:
                     decode_chunk(read_file(path), self._shape)
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -176,8 +176,8 @@ class Chunks:
     def read_partial(self, checksum: int | None) -> NDArray[np.float64]:
         """The partly filled last chunk as committed, NaN after its rows; ValueError if it is damaged.
 
-        The file may hold more rows than the checkpoint knows of (a kill in the next commit). Fewer, or
-        others, show in the checksum of the checkpoint: an old copy of the file has a valid one of its own.
+        The file may hold more rows than the checkpoint counts (a kill in the next commit). Fewer or
+        different rows change the checksum in the checkpoint; an old copy of the file has a valid checksum of its own.
         """
         if self._used == 0:
             return np.full(self._shape, np.nan, dtype=ROW_TYPE)
@@ -200,7 +200,7 @@ class Chunks:
 
 
 def _check_file(path: Path, shape: tuple[int, ...]) -> None:
-    """ValueError if this is not a file that can hold a chunk."""
+    """ValueError if this file cannot hold a chunk."""
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode):
         raise ValueError("is not a file")
@@ -208,7 +208,7 @@ def _check_file(path: Path, shape: tuple[int, ...]) -> None:
 
 
 def _chunk_bytes(layout: Layout, rows: dict[str, int]) -> int:
-    """Size of all chunk files."""
+    """Total size of the chunk files."""
     return sum(
         -(-rows[stream.name] // layout.chunk_rows[column.name])
         * (layout.chunk_rows[column.name] * prod(column.shape) * ROW_TYPE.itemsize + CHECKSUM_BYTES)
@@ -218,7 +218,7 @@ def _chunk_bytes(layout: Layout, rows: dict[str, int]) -> int:
 
 
 def read_layout(store: Path) -> Layout:
-    """The content of spec.json; StoreError if this is no run store."""
+    """The content of spec.json; StoreError if this is not a run store."""
     path = store / PRIVATE / "spec.json"
     with explain(store):
         try:
@@ -232,7 +232,7 @@ def read_layout(store: Path) -> Layout:
 
 
 def observe(store: Path, layout: Layout) -> tuple[list[Slot], list[str], bytes]:
-    """Whole checkpoints (newest first), damage of others and root metadata, of one moment even while a run commits."""
+    """Intact checkpoints (newest first), damage of others, root metadata: a consistent snapshot of a run at work."""
     digest = layout.digest()
     root = store / ROOT_METADATA
     while True:
@@ -244,7 +244,7 @@ def observe(store: Path, layout: Layout) -> tuple[list[Slot], list[str], bytes]:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a file; none if it is missing, or no file."""
+    """The bytes of a file; empty if it is missing or not a regular file."""
     try:
         return read_file(path)
     except (FileNotFoundError, ValueError):
@@ -252,14 +252,14 @@ def _content(path: Path) -> bytes:
 
 
 def explain_lost_checkpoints(layout: Layout, root: bytes, *, slots: list[Slot], damage: list[str]) -> str:
-    """Why no checkpoint is whole; nothing if one is, or if the run never committed: ""."""
+    """Why no checkpoint is intact; "" if one is, or if the run never committed."""
     if slots or (not damage and root == layout.root_file(layout.first_rows())):
         return ""
     return "no checkpoint is whole: " + (" and ".join(damage) or "state.0 and state.1 are missing")
 
 
 def no_checkpoint(store: Path, wrong: str) -> StoreError:
-    """The error for a store without a whole checkpoint."""
+    """The error for a store without an intact checkpoint."""
     return StoreError(
         wrong,
         where=str(store / PRIVATE),
@@ -268,14 +268,14 @@ def no_checkpoint(store: Path, wrong: str) -> StoreError:
 
 
 def _root_damage(layout: Layout, root: bytes, *, slots: list[Slot], certain: bool) -> str:
-    """What is wrong with the root metadata; nothing: "".
+    """What is wrong with the root metadata, or "".
 
-    It is written after the checkpoint, so it belongs to the newest one or to the one before it.
+    They are written after the checkpoint, so they match the newest one or the one before it.
     """
     candidates = [slot.checkpoint.rows for slot in slots]
     if len(slots) < 2:
         candidates.append(layout.first_rows())
-    if not certain:  # the damaged checkpoint may be the one it belongs to
+    if not certain:  # the damaged checkpoint may be the matching one
         candidates += _count_claimed_rows(layout, root)
     if any(root == layout.root_file(rows) for rows in candidates):
         return ""
@@ -283,7 +283,7 @@ def _root_damage(layout: Layout, root: bytes, *, slots: list[Slot], certain: boo
 
 
 def readable_rows(store: Path, layout: Layout) -> dict[str, int]:
-    """The rows of each stream that readers see; StoreError if the metadata do not say."""
+    """The rows of each stream visible to readers; StoreError if the metadata do not say."""
     found = next(_count_claimed_rows(layout, _content(store / ROOT_METADATA)), None)
     if found is None:
         raise StoreError(f"{ROOT_METADATA} is damaged", where=str(store), do=remedy([ROOT_METADATA]))
@@ -300,7 +300,7 @@ def _count_claimed_rows(layout: Layout, root: bytes) -> Iterator[dict[str, int]]
 
 
 def _length(metadata: Json) -> int:
-    """Rows that the metadata of an array tell of; ValueError, KeyError or IndexError if they are none."""
+    """Number of rows in the metadata of an array; ValueError, KeyError or IndexError if there is none."""
     return whole(check_list(table(metadata, "it")["shape"], "shape")[0], "shape[0]")
 
 

@@ -1,11 +1,11 @@
 """Writing a run store: rows are appended in memory and become visible, and safe, at a commit.
 
 A commit writes, in this order, the chunks with new rows, the checkpoint, and the root zarr.json. Chunks
-change only by rows after those committed, so until the last of these a reader sees the commit before,
-and a run that is killed goes on from the newest whole checkpoint as if nothing had happened.
+change only by rows after those committed, so readers see the previous commit until the last of these files is written,
+and a killed run resumes from the newest intact checkpoint as if nothing had happened.
 
-A directory can be renamed while it is written, and another store made under its old name. So the writer looks before each file
-whether its lock is the one at its path still; if not it writes nothing more.
+A directory can be renamed while it is written, and another store created under its old name. So the writer checks
+before each file whether its lock is still the one at its path; if not, it writes nothing more.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class NameTaken(StoreError):
 class Store:
     """A run store open for writing; made by `create` or `reopen`, closed by `close` or a with block.
 
-    Memory stays flat: one chunk per column. After a StoreError the store is closed; `reopen` it once
+    Memory use is constant: one chunk per column. After a StoreError the store is closed; `reopen` it once
     the cause is removed.
     """
 
@@ -88,24 +88,24 @@ class Store:
     ) -> Store:
         """Create an empty store.
 
-        It is prepared under a hidden name next to `path` and renamed, so that a store is there whole or
-        not at all; what a killed creation left is cleared away by the next.
+        It is prepared under a hidden name next to `path` and renamed, so a store appears complete or
+        not at all; the next creation cleans up after one that was killed.
 
         Parameters
         ----------
         path : a name not in use, in an existing directory
-        spec : JSON that says what is run; `read_spec` gives it back
+        spec : JSON that describes the run; `read_spec` returns it
         attributes : JSON for the readers, attributes of the root group
-        streams : what will be appended
-        rows_per_commit : rows of the first stream between two commits; it fixes the chunks
-        rows_in_all : rows that the first stream will have, if that is known: no chunk is longer
+        streams : the streams of rows
+        rows_per_commit : rows of the first stream between two commits; it determines the chunks
+        rows_in_all : total number of rows of the first stream, if known: no chunk is longer
         fixed : the columns of streams that do not grow, by name
-        given : arrays of any numeric type for whoever goes on with the run, not for readers
+        given : arrays of any numeric type for resuming the run, not for readers
 
         Raises
         ------
-        NameTaken : the path exists, or another process is about to make it
-        StoreError : it cannot be made, or a name would not be accepted by readers
+        NameTaken : the path exists, or another process is about to create it
+        StoreError : it cannot be created, or readers would not accept a name
         """
         path = Path(path).absolute()
         fixed, given = fixed or {}, given or {}
@@ -137,19 +137,19 @@ class Store:
 
     @classmethod
     def reopen(cls, path: str | Path) -> tuple[Store, Checkpoint | None]:
-        """Open a store to go on with its run, or to extend a finished one.
+        """Open a store to continue its run, or to extend a finished one.
 
-        All files become what they were right after the commit of the returned checkpoint. Everything
-        needed to go on is checked before anything is changed.
+        All files are brought to their state right after the commit of the returned checkpoint. Everything
+        needed to continue is checked before anything is changed.
 
         Returns
         -------
         store : the store, open
-        checkpoint : the newest whole one; None if there was no commit yet
+        checkpoint : the newest intact one; None if there was no commit yet
 
         Raises
         ------
-        StoreError : no store, another process writes it, no checkpoint is whole, a chunk is damaged
+        StoreError : no store, another process writes it, no checkpoint is intact, a chunk is damaged
         """
         path = Path(path).absolute()
         layout = read_layout(path)
@@ -170,19 +170,19 @@ class Store:
 
     @property
     def spec(self) -> Mapping[str, Json]:
-        """What the store was created with."""
+        """The `spec` with which the store was created."""
         return self._layout.spec
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What was committed last, also of a store that was closed; its arrays are those that the caller gave."""
+        """The last committed checkpoint, even after the store was closed; its arrays are the caller's own."""
         if self._slot is None:
             raise ValueError("nothing was committed yet")
         return self._slot.checkpoint
 
     @property
     def attributes(self) -> Mapping[str, Json]:
-        """What the store says of itself to any reader."""
+        """The attributes of the store, visible to any reader."""
         return self._layout.attributes
 
     @property
@@ -192,7 +192,7 @@ class Store:
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        """What can be appended."""
+        """The streams of rows."""
         return self._layout.streams
 
     def given(self) -> dict[str, np.ndarray]:
@@ -207,11 +207,11 @@ class Store:
                 ) from None  # fmt: skip
 
     def rows(self, stream: str) -> int:
-        """Rows of a stream until now, those not yet committed included."""
+        """Rows of a stream so far, including those not yet committed."""
         return self._tails[self._stream(stream).columns[0].name].rows
 
     def committed(self, stream: str) -> int:
-        """Rows of a stream that are safe; also of a store that was closed."""
+        """Committed rows of a stream, even after the store was closed."""
         return self._count_committed_rows()[self._stream(stream).name]
 
     def append(self, stream: str, columns: Mapping[str, ArrayLike]) -> None:
@@ -245,7 +245,7 @@ class Store:
     def commit(
         self, *, step: int, head: Mapping[str, Json], arrays: Mapping[str, np.ndarray], finished: bool = False
     ) -> None:
-        """Make all rows appended until now visible to readers, and the run resumable from here.
+        """Make all rows appended so far visible to readers, and the run resumable from here.
 
         Files depend on where commits are made, so make them at multiples of `rows_per_commit` rows of
         the first stream, and one more at the end.
@@ -253,12 +253,12 @@ class Store:
         Parameters
         ----------
         step : steps made
-        head, arrays : all that the caller needs to go on: JSON, and arrays of any numeric type
+        head, arrays : everything that the caller needs to continue: JSON, and arrays of any numeric type
         finished : whether this is the end of the run
 
         Raises
         ------
-        StoreError : a file could not be written; the store is closed and stays at the commit before
+        StoreError : a file could not be written; the store is closed and stays at the previous commit
         """
         with self._writing():
             for tail in self._tails.values():
@@ -278,7 +278,7 @@ class Store:
             self._put(self._path / ROOT_METADATA, self._layout.root_file(slot.checkpoint.rows))
 
     def require_in_place(self) -> None:
-        """StoreError if the store was moved away while it was open: its path then leads to nothing, or to another one."""
+        """StoreError if the store was moved while it was open: its path then leads to nothing, or to another store."""
         if self._lock is not None and not is_at(self._lock, self._lock_name):
             self._moved = True
         if self._moved:
@@ -288,11 +288,11 @@ class Store:
             )  # fmt: skip
 
     def close(self) -> None:
-        """Give the store free. Rows after the last commit are dropped."""
+        """Release the store. Rows after the last commit are dropped."""
         if self._lock is None:
             return
         try:
-            # A reader of one array alone, without the group, gets its last length from here.
+            # Readers of a single array, without the group, get its final length from here.
             with suppress(OSError, StoreError):  # reopen writes them again
                 self._write_array_metadata()
         finally:
@@ -317,7 +317,7 @@ class Store:
         return self._slot.checkpoint.rows if self._slot else self._layout.first_rows()
 
     def _put(self, path: Path, data: bytes) -> None:
-        """Write a file of the store, unless it is elsewhere by now."""
+        """Write a file of the store, unless the store was moved."""
         put(path, data, self.require_in_place)
 
     def _write_array_metadata(self) -> None:
@@ -336,11 +336,11 @@ class Store:
             raise
 
     def _roll_back(self) -> None:
-        """Bring every file to the state right after the commit in hand.
+        """Restore every file to its state right after this commit.
 
-        In the order of a commit: checkpoint, arrays, root. What a killed process has written may not be on the disk yet, though this
-        one sees it, so each is brought there before the next relies on it. Then the chunks: no reader may be sent to one that is
-        being removed.
+        In the order of a commit: checkpoint, arrays, root. Files written by a killed process may not be on the disk
+        yet, although they are visible here, so each is flushed before the next one relies on it. Then the chunks: no
+        reader may be directed to a chunk that is being removed.
         """
         sync_directory(self._path / PRIVATE)
         self._write_array_metadata()
@@ -369,7 +369,7 @@ class _Tail:
         self._changed = False
 
     def extend(self, values: NDArray[np.float64], write: Write) -> None:
-        """Take rows over; full chunks are written at once."""
+        """Append rows; full chunks are written at once."""
         while len(values):
             used = self.rows % self._chunk_rows
             taken = values[: self._chunk_rows - used]
@@ -382,7 +382,7 @@ class _Tail:
                 self._chunk.fill(np.nan)
 
     def flush(self, write: Write) -> None:
-        """Write the chunk if rows have come to it."""
+        """Write the chunk if it has new rows."""
         if not self._changed:
             return
         index, used = divmod(self.rows - 1, self._chunk_rows)
@@ -392,11 +392,11 @@ class _Tail:
         self._changed = False
 
     def restore(self, chunk: NDArray[np.float64], *, rows: int, checksum: int | None) -> None:
-        """Go on after so many rows, the last of them in this partly filled chunk."""
+        """Continue after this number of rows, the last of them in this partly filled chunk."""
         self._chunk, self.rows, self.checksum = chunk, rows, checksum
 
     def roll_back(self) -> None:
-        """Remove what was written after the rows restored."""
+        """Remove everything written after the restored rows."""
         index, used = divmod(self.rows, self._chunk_rows)
         folder = self._store / self.column.name / "c"
         if self.rows == 0:
@@ -437,18 +437,18 @@ def _read_tails(store: Path, layout: Layout, slot: Slot | None) -> dict[str, _Ta
 
 
 def require_place(path: Path) -> None:
-    """Refuse a place where no store can be made, before anything is computed: a directory is made beside it and removed."""
+    """Refuse a place where no store can be created, before computing: a directory next to it is created and removed."""
     with explain(path, made=False):
         require_free(path)
         try:
-            made = mkdtemp(prefix=f".{path.name}.", dir=path.parent)  # a name as long as that of a store in the making
+            made = mkdtemp(prefix=f".{path.name}.", dir=path.parent)  # a name as long as the temporary name of a store
         except ValueError as error:
             raise StoreError(f"no name of a directory: {error}", where=str(path), do="choose another name") from None
         Path(made).rmdir()
 
 
 def require_free(path: Path) -> None:
-    """Refuse a place where something is already, or that cannot be made."""
+    """Refuse a path that exists or cannot be created."""
     if path.exists() or path.is_symlink():
         ours = (path / PRIVATE / "spec.json").is_file()
         raise NameTaken(
@@ -463,7 +463,7 @@ def require_free(path: Path) -> None:
 def _furnish(
     path: Path, layout: Layout, fixed: Mapping[str, NDArray[np.float64]], given: Mapping[str, np.ndarray]
 ) -> None:
-    """The files of a store without rows; the root's metadata come last, for they make it a store."""
+    """Write the files of a store without rows; the root metadata come last, because they make it a store."""
     put(path / PRIVATE / "spec.json", layout.to_bytes())
     for name, data in layout.array_files(layout.first_rows()).items():
         put(path / name / "zarr.json", data)
@@ -476,7 +476,7 @@ def _furnish(
 
 
 def _clear(scaffold: Path) -> None:
-    """Remove what a killed creation left; the lock stays, it is held."""
+    """Remove the remains of a killed creation; the lock file stays, because it is held."""
     for entry in [*scaffold.iterdir(), *(scaffold / PRIVATE).iterdir()]:
         if entry.name not in (PRIVATE, "lock"):
             remove(entry)

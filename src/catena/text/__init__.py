@@ -1,1 +1,1 @@
-"""Text that comes in and goes out: files of users, control characters, tables."""
+"""Text input and output: files of users, control characters, tables."""

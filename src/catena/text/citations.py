@@ -1,4 +1,4 @@
-"""The sources of a method, from the one file that lists them all."""
+"""The references of a method, from the one file that lists them all."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MARKS = {"'": "\u0301", "`": "\u0300", '"': "\u0308", "^": "\u0302", "~": "\u030
 
 
 def bibtex(keys: Iterable[str]) -> dict[str, str]:
-    """The BibTeX entries of these keys, each once; a method of another package may cite what is not among them."""
+    """The BibTeX entries of these keys, each once, without unknown ones, which a foreign method may cite."""
     text = (files("catena") / "references.bib").read_text(encoding="utf-8")
     entries = {entry["key"]: entry[0] for entry in ENTRY.finditer(text)}
     return {key: entries[key] for key in keys if key in entries}
 
 
 def readable(entry: str) -> str:
-    """An entry as a line to read: authors, title, where it appeared, year.
+    """An entry as a readable line: authors, title, publication, year.
 
     Examples
     --------

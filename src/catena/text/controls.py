@@ -1,7 +1,7 @@
-"""Text from strangers, made safe for a terminal: what a terminal would obey is shown instead.
+"""Untrusted text, made safe for a terminal: control sequences are shown instead of executed.
 
-Labels, names and messages may come from stores, cases and URDF files of others. An escape sequence in them could clear the screen,
-rename the window or hide a line; a mark that turns the direction of writing makes a text look like another one.
+Labels, names and messages may come from stores, cases and URDF files of others. An escape sequence in them could clear
+the screen, rename the window or hide a line; a bidirectional control character can make a text look like another one.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ OBEYED = (
     "Cs",
     "Zl",
     "Zp",
-)  # controls, invisible marks of format, halves of characters, separators of lines
+)  # controls, invisible format characters, lone surrogates, line separators
 PLAIN = "\n\t"
 LEFT = str.maketrans("", "", PLAIN)
 
 
 def in_python(character: str) -> str:
-    """A character as Python writes it in a string."""
+    """A character as an escape in a Python string."""
     return ascii(character)[1:-1]
 
 
 def escape_controls(text: str, *, written: Callable[[str], str] = in_python) -> str:
-    r"""The text with every character that a terminal would obey written as an escape; ends of lines and tabs stay.
+    r"""The text with every character that a terminal would interpret replaced by an escape; newlines and tabs stay.
 
     Parameters
     ----------

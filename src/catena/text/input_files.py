@@ -1,4 +1,4 @@
-"""Files that users and strangers hand over: regular ones, of a size that can be read."""
+"""Untrusted input files: only regular files of limited size are read."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ..errors import InputError
 
 
 def read_regular(path: str | Path, largest: int, *, do: str) -> bytes:
-    """What a regular file holds. A pipe may never deliver, a device never end, so neither is read; links are followed.
+    """The content of a regular file. Pipes and devices, which may block or never end, are not read; links are followed.
 
     Parameters
     ----------
     path : the file
-    largest : bytes that it may have
-    do : what to do about one that has more
+    largest : limit for its size in bytes
+    do : advice for a larger file
 
     Raises
     ------
-    InputError : no regular file, or more bytes
+    InputError : not a regular file, or too large
     OSError : it cannot be read
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a plain one waits for the writer of a pipe
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # never waits for a pipe
     try:
         known = os.fstat(descriptor)
         if stat.S_ISDIR(known.st_mode):
@@ -37,7 +37,7 @@ def read_regular(path: str | Path, largest: int, *, do: str) -> bytes:
             raise InputError(f"the file has {known.st_size} bytes", where=str(path), do=do)
         with os.fdopen(os.dup(descriptor), "rb") as file:
             data = file.read(largest + 1)
-        if len(data) > largest:  # it grows, or does not tell its size
+        if len(data) > largest:  # it grows, or does not report its size
             raise InputError(f"the file has more than {largest} bytes", where=str(path), do=do)
         return data
     finally:

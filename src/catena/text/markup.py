@@ -7,7 +7,7 @@ from html import escape
 
 
 def html_table(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), title: str = "") -> str:
-    """A table of texts; without headings the first cell of each row names it."""
+    """A table of texts; without headings the first cell of each row is its heading."""
 
     def line(cells: Sequence[str], first: str, others: str) -> str:
         tags = [first, *[others] * (len(cells) - 1)]

@@ -1,4 +1,4 @@
-"""A table whose rows have names: what audits, checks and estimates of errors share."""
+"""A table with named rows, common to audits, checks and estimates of errors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Row = TypeVar("Row")
 
 
 class NamedRows(Generic[Row]):
-    """`table["energy"]` is the row of that name; iteration goes over the rows. A subclass has the field `rows`.
+    """`table["energy"]` is the row of that name; iteration yields the rows. A subclass has the field `rows`.
 
     Attributes
     ----------
-    _naming : the attribute of a row that names it
-    _unknown : message about a name that no row has, and where that is
+    _naming : the attribute of a row that holds its name
+    _unknown : message about an unknown name, and where that is
     """
 
     rows: tuple[Row, ...]
@@ -39,7 +39,7 @@ class NamedRows(Generic[Row]):
         )  # fmt: skip
 
     def as_json(self) -> dict[str, dict[str, Json]]:
-        """What the rows hold, by name, as plain values for JSON: a number that is not finite becomes None."""
+        """The rows by name as plain values for JSON: a number that is not finite becomes None."""
 
         def plain(value: Json) -> Json:
             return None if isinstance(value, float) and not isfinite(value) else value

@@ -1,4 +1,4 @@
-"""Arrays of numbers in files of NumPy (.npz) that users and strangers hand over."""
+"""Arrays of numbers in untrusted NumPy files (.npz)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 from ..errors import InputError
 from .input_files import read_regular
 
-LARGEST = 2**30  # bytes of a file, and of what is unpacked from it
-LONGEST = 200  # letters of what a reader says: a header may be long
-# what the readers of archives and headers stumble over, besides what they say themselves
+LARGEST = 2**30  # limit for a file, and for its unpacked size, in bytes
+LONGEST = 200  # characters of a reader's message: a header may be long
+# exceptions of the readers of archives and headers
 UNREADABLE = (
     zipfile.BadZipFile, zlib.error, ValueError, TypeError, SyntaxError, LookupError, EOFError, OSError, OverflowError,
     MemoryError, RuntimeError, tokenize.TokenError,
@@ -24,16 +24,16 @@ UNREADABLE = (
 
 
 def read_arrays(path: str | Path, *, what: str) -> dict[str, np.ndarray]:
-    """The arrays of a .npz, by name. No object is made of it, and no array larger than what stands in the file.
+    """The arrays of a .npz, by name. Nothing is unpickled, and no array larger than the file's data is allocated.
 
     Parameters
     ----------
     path : the file
-    what : what it should hold, for the message
+    what : expected content, for the message
 
     Raises
     ------
-    InputError : it is no regular file, too large, or not readable
+    InputError : it is not a regular file, too large, or not readable
     """
     try:
         data = read_regular(path, LARGEST, do="divide it")
@@ -54,7 +54,7 @@ def read_arrays(path: str | Path, *, what: str) -> dict[str, np.ndarray]:
 
 
 def _array(data: bytes) -> np.ndarray:
-    """One array; NumPy makes room for what a header says before it looks whether there is so much."""
+    """One array. Its size is checked first, because NumPy allocates what a header says before it reads the data."""
     file = io.BytesIO(data)
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

@@ -1,4 +1,4 @@
-"""Plain data: what a JSON or TOML text can hold, and all that a description or a report is made of; and plain text."""
+"""Plain data: values that JSON or TOML can hold, of which descriptions and reports are made; and plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 
 
 def clip(text: str, longest: int) -> str:
-    """At most so many characters; an ellipsis stands for the rest."""
+    """At most this number of characters; an ellipsis replaces the rest."""
     return text if len(text) <= longest else text[: longest - 1] + "\u2026"
 
 

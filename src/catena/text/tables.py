@@ -1,4 +1,4 @@
-"""A table that can be shown as plain text, in a terminal and in a notebook; rows that are wrong are red where there are colours."""
+"""A table as plain text, in a terminal and in a notebook; wrong rows are red where colours are available."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def align(lines: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
-    """Lines of cells with their columns one below the other, those with the numbers `right` on the right.
+    """Lines of cells in aligned columns, those with the numbers `right` aligned right.
 
     Examples
     --------
@@ -32,10 +32,10 @@ class ShownTable:
 
     Parameters
     ----------
-    headings : of the columns; a line break is where a narrow terminal may break them
+    headings : of the columns; a narrow terminal may break them at a line break
     rows : cells, and whether the row is wrong
-    right : headings of the columns that stand on the right, as numbers do
-    title : stands above it where there are frames; plain text has none
+    right : headings of the columns that are aligned right, such as numbers
+    title : shown above the table if it has a frame; plain text has none
 
     Examples
     --------

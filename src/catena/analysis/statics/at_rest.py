@@ -1,4 +1,4 @@
-"""What equilibria of chains and of linkages have in common."""
+"""Common base of the equilibria of chains and of linkages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENOUGH = 1e-4  # of the predicted decrease of the energy
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AtRest:
-    """A state at rest, and how sure that is; its attributes are explained where they are used."""
+    """A state at rest, and how certain that is; subclasses document the attributes."""
 
     state: State
     energy: float
@@ -37,10 +37,10 @@ class AtRest:
 
     @abstractmethod
     def report(self) -> list[tuple[str, str]]:
-        """What is said of it: names and values."""
+        """Rows of the report: names and values."""
 
     def common_report(self) -> list[tuple[str, str]]:
-        """What is said of every equilibrium."""
+        """Rows of the report for every kind of equilibrium."""
         rows = [
             ("status", f"{self.status} after {self.iterations} iterations"),
             ("energy", f"{self.energy:.15g}"),
@@ -61,7 +61,7 @@ class AtRest:
 
 
 class Measured(Protocol):
-    """A position with its energy, the largest force that is left, and what rounding makes of the energy."""
+    """A position with its energy, the largest residual force, and the rounding error of the energy."""
 
     @property
     def energy(self) -> float: ...
@@ -72,7 +72,7 @@ class Measured(Protocol):
 
 
 def is_better(found: Measured, before: Measured, predicted: float) -> bool:
-    """Whether a step leads down as predicted; by the residual, where the energy cannot tell any more."""
+    """Whether a step decreases the energy as predicted; or the residual, where the energy is lost in rounding."""
     if not (np.isfinite(found.energy) and np.isfinite(found.residual)):
         return False
     noise = max(before.noise, found.noise)

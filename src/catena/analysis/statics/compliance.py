@@ -1,14 +1,15 @@
-"""x = K^-1 f of a chain near equilibrium: how bodies move under small wrenches on them.
+"""x = K^-1 f of a chain near equilibrium: displacements of bodies under small wrenches.
 
-The lowest eigenvalue of K falls with n^-4, its elements do not: assembled, K has lost the lowest frequency of a chain of 10 000 bodies to
-2 per cent, and every digit soon after. What does not cancel is the way of a wrench: sums of wrenches from the free end, strains by the
-compliance of each link, sums of strains from the held one (`Sweep`). In space axes these are plain cumulative sums,
+The lowest eigenvalue of K falls with n^-4, its elements do not: an assembled K has lost 2 per cent of the lowest
+frequency of a chain of 10 000 bodies, and every digit soon after. Following the wrenches does not cancel: sums of
+wrenches from the free end, strains by the compliance of each link, sums of strains from the held end (`Sweep`). In
+space axes these are plain cumulative sums,
 
     N_j = sum_{i>=j} F_i,    L_j = sum_{i>=j} (M_i + (r_i - r_j) x F_i),    w_j = sum_{i<=j} kappa_i,
     v_j = sum_{i<=j} (e_i + kappa_i x (r_j - r_i)),    (e, kappa)_j = K_b^-1 (N, L)_j.
 
-It needs links without stress. Under load the wrenches are unknowns, too, [[-K_b^-1, B], [B^T, G]] (`Mixed`), or K is assembled (`Assembled`).
-Motions of the whole chain that cost nothing are taken out of f and of x.
+This requires links without stress. Under load the wrenches are unknowns, too, [[-K_b^-1, B], [B^T, G]] (`Mixed`), or K
+is assembled (`Assembled`). Motions of the whole chain that need no energy are removed from f and from x.
 """
 
 from __future__ import annotations
@@ -25,23 +26,24 @@ from .problem import EPS, Balance, StaticProblem, mask_blocks
 from .units import power_of_two
 
 MOST_MIXED = 20_000  # bodies: beyond it, the band of wrenches and displacements would take a gigabyte
-HALF_BAND, HALF_BAND_OF_RING = 17, 35  # of wrenches and displacements in turn
+HALF_BAND, HALF_BAND_OF_RING = 17, 35  # of alternating wrenches and displacements
 
 
 class Compliance(ABC):
-    """K^-1 without the motions that cost nothing; a subclass solves for balanced wrenches (m, n, 6), in any gauge."""
+    """K^-1 without the motions that need no energy; subclasses solve for balanced wrenches (m, n, 6), in any gauge."""
 
     name: str
 
     def __init__(self, problem: StaticProblem, balance: Balance) -> None:
-        # in an energy near that of a strained link: matrices of stiffnesses, of their inverses and of ones have no digits where these differ much
+        # in an energy unit near that of a strained link: matrices that combine stiffnesses, compliances and ones lose
+        # digits if these differ much
         self.energy = power_of_two(float(np.abs(balance.values.stiffness).max(initial=0.0)) or 1.0)
         self.problem, self.balance = problem.scaled(1.0 / self.energy), balance.scaled(1.0 / self.energy)
         self.free, self.mass = problem.free, problem.mass
         self.zero = orthonormal(problem.symmetries(balance.poses), self.mass)
 
     def leave_out(self, motions: Array) -> None:
-        """Motions (k, n, 6) that cost nothing but for rounding, too: K^-1 of them would drown all others."""
+        """Remove further motions (k, n, 6) whose energy is zero up to rounding: they would dominate K^-1."""
         if len(motions):
             self.zero = orthonormal(np.concatenate([self.zero, motions]), self.mass)
 
@@ -59,7 +61,7 @@ class Compliance(ABC):
 
     @abstractmethod
     def error(self, eigenvalues: Array, largest: float) -> Array:
-        """Relative error to be expected of frequencies with these omega^2."""
+        """Expected relative error of frequencies with these omega^2."""
 
     @abstractmethod
     def _balance(self, f: Array) -> Array:
@@ -67,7 +69,7 @@ class Compliance(ABC):
 
 
 class Sweep(Compliance):
-    """Links without stress: nothing is assembled, nothing factorised."""
+    """Links without stress: nothing is assembled or factorised."""
 
     name = "sweep"
 
@@ -104,7 +106,7 @@ class Sweep(Compliance):
         return np.concatenate([np.einsum(way, self.matrices, part) for part in (x[:, :, :3], x[:, :, 3:])], axis=2)
 
     def _solve_ends(self) -> None:
-        """Unknown are the reactions of the last body, and how the whole chain moves with the first one."""
+        """Unknowns are the reactions of the last body, and the motion of the whole chain with the first one."""
         held = np.flatnonzero(~self.free[-1])
         pushes = np.zeros((len(held), *self.mass.shape))
         pushes[np.arange(len(held)), -1, held] = 1.0
@@ -116,7 +118,8 @@ class Sweep(Compliance):
         matrix[:6, k:] = np.diag(~first)
         matrix[6:, :k] = self._answers[:, -1, held].T
         matrix[6:, k:] = self._rigid[:, -1, held].T
-        # forces and moments, shifts and turns: rows and columns of one size, or the smaller ones would lose their digits
+        # forces and moments, shifts and turns: rows and columns scaled to one size, or the smaller ones would lose
+        # their digits
         rows, columns = np.ones(6 + k), np.ones(6 + k)
         for _ in range(4):
             sizes = np.abs(matrix / rows[:, None] / columns)
@@ -126,7 +129,7 @@ class Sweep(Compliance):
         self._ends = np.linalg.pinv(matrix / rows[:, None] / columns, rcond=1e-12) / columns[:, None] / rows
 
     def _whole(self) -> Array:
-        """Displacements (6, n, 6) of all bodies as the whole chain moves by those of the first one."""
+        """Displacements (6, n, 6) of all bodies if the whole chain moves rigidly with those of the first one."""
         axes = self.matrices[0].T
         turned = np.zeros((6, len(self.mass), 6))
         turned[:3, :, :3] = axes[:, None]
@@ -136,7 +139,7 @@ class Sweep(Compliance):
 
     def _balance(self, f: Array) -> Array:
         k = len(self._held)
-        for _ in range(2 if k else 1):  # again for the rounding of the first time, with what the reactions bear
+        for _ in range(2 if k else 1):  # again to correct the rounding of the first pass, now with the reactions
             x, on_first = self._clamp(f)
             sides = np.concatenate([-on_first * self.free[0], -x[:, -1, self._held]], axis=1)
             found = sides @ self._ends.T
@@ -147,9 +150,9 @@ class Sweep(Compliance):
 
 
 class RingSweep(Sweep):
-    """A ring of links without stress, cut open at its last link, whose wrench s is found so that the cut closes: A x_last + K_b^-1 s = 0.
+    """A ring of links without stress, cut open at its last link. Its wrench s closes the cut: A x_last + K_b^-1 s = 0.
 
-    The first body does not move: motions of the whole ring are taken out afterwards.
+    The first body is fixed: motions of the whole ring are removed afterwards.
     """
 
     def _solve_ends(self) -> None:
@@ -160,13 +163,13 @@ class RingSweep(Sweep):
         pushes[:, -1] = self._carried
         self._answers, _ = self._clamp(pushes)
         opening = self._last + self._carried @ self._answers[:, -1].T
-        # forces and moments: of one size, or the smaller ones would lose their digits
+        # forces and moments: scaled to one size, or the smaller ones would lose their digits
         size = np.sqrt(np.diag(opening))
         self._closing = np.linalg.inv(opening / size[:, None] / size) / size[:, None] / size
 
     def _balance(self, f: Array) -> Array:
         f, wrench = f.copy(), np.zeros((len(f), 6))
-        for _ in range(2):  # again for the rounding of the first time, with what the last link bears
+        for _ in range(2):  # again to correct the rounding of the first pass, now with the wrench of the last link
             x, _ = self._clamp(f)
             missing = -(x[:, -1] @ self._carried.T + wrench @ self._last.T) @ self._closing.T
             wrench += missing
@@ -175,7 +178,7 @@ class RingSweep(Sweep):
 
 
 class Mixed(Compliance):
-    """Links under load: wrenches and displacements together, a band that is factorised with pivoting."""
+    """Links under load: wrenches and displacements together, as a band matrix factorised with pivoting."""
 
     name = "mixed"
 
@@ -184,7 +187,7 @@ class Mixed(Compliance):
         self._hold(self.problem.gauge(self.balance.poses).astype(float))
 
     def leave_out(self, motions: Array) -> None:
-        """As many coordinates are held: where a motion costs nothing to the last digit, the factors are infinite, or nearly so."""
+        """As many coordinates are held: if a motion needs exactly no energy, the factors are infinite, or nearly so."""
         from scipy.linalg import qr
 
         super().leave_out(motions)
@@ -194,7 +197,7 @@ class Mixed(Compliance):
         self._hold(kept)
 
     def _hold(self, kept: Array) -> None:
-        """Factors of the matrix with what is not kept held."""
+        """Factors of the matrix with the other coordinates held."""
         from scipy.linalg.lapack import dgbtrf
 
         problem, balance = self.problem, self.balance
@@ -204,8 +207,9 @@ class Mixed(Compliance):
         self._kept = kept
         self._half = HALF_BAND_OF_RING if poses.closed else HALF_BAND
         band = np.zeros((3 * self._half + 1, 12 * n))
-        # unknowns of a body one after the other: the wrench of the link before it (for the first body of an open chain none), then its
-        # displacement; a ring is folded flat, so that both neighbours of a body are among the two before and the two behind it
+        # unknowns of a body are adjacent: the wrench of the link before it (none for the first body of an open chain),
+        # then its displacement; a ring is folded flat, so that both neighbours of a body are among the two before and
+        # the two after it
         bodies = np.arange(n)
         self._at = at = 12 * (np.minimum(2 * bodies, 2 * (n - 1 - bodies) + 1) if poses.closed else bodies)
         left, right = problem.sides
@@ -240,7 +244,7 @@ class Mixed(Compliance):
 
 
 class Assembled(Compliance):
-    """K as it is, shifted by a part of M where it is not positive: for what the others cannot treat."""
+    """The assembled K, shifted by a multiple of M if it is not positive: for what the others cannot treat."""
 
     name = "assembled"
 
@@ -274,7 +278,7 @@ def orthonormal(motions: Array, mass: Array) -> Array:
 
 
 def _fill(band: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], blocks: Array) -> None:
-    """Add blocks (m, 6, 6) that begin at these rows and columns to a band as LAPACK keeps it for pivoting."""
+    """Add blocks (m, 6, 6), with these first rows and columns, to a band in LAPACK's storage for pivoting."""
     diagonal = 2 * (len(band) // 3)
     for r in range(6):
         for c in range(6):
@@ -282,7 +286,7 @@ def _fill(band: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], bloc
 
 
 def _both(band: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], blocks: Array) -> None:
-    """Blocks, and their transposes on the other side."""
+    """Blocks, and their transposes on the other side of the diagonal."""
     blocks = np.broadcast_to(blocks, (len(rows), 6, 6))
     _fill(band, rows, columns, blocks)
     _fill(band, columns, rows, blocks.swapaxes(1, 2))

@@ -1,4 +1,4 @@
-"""The way down to an equilibrium, which chains and linkages share: to where nothing pulls, and on from there as long as it is unstable."""
+"""The search for an equilibrium, of chains and linkages: down to a balance, and on as long as it is unstable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WAY_DOWN = (0.1, 0.02, 0.004, 8e-4, 1.6e-4, 3e-5, 6e-6)  # sizes of the steps tr
 
 
 class Stable(Protocol):
-    """Small motions about a balance: how many lead down, and the lowest eigenvalue omega^2 of those that cost something."""
+    """Small motions about a balance: number of unstable ones, lowest eigenvalue omega^2 of those that need energy."""
 
     @property
     def negative(self) -> int: ...
@@ -29,11 +29,11 @@ Motions = TypeVar("Motions", bound=Stable)
 
 
 class Descent(ABC, Generic[Place, Motions]):
-    """A search for an equilibrium: where it is, and what it has met.
+    """A search for an equilibrium: its present position, and what it has met.
 
     Attributes
     ----------
-    balance : where it is, its energy and what pulls there
+    balance : present position, its energy and its forces
     iterations : steps of Newton's method
     saddles : the lowest eigenvalue of each unstable equilibrium that was met, and left
     """
@@ -46,11 +46,11 @@ class Descent(ABC, Generic[Place, Motions]):
     @property
     @abstractmethod
     def tol(self) -> float:
-        """What was asked for, or what can be attained."""
+        """The requested tolerance, or the attainable one if that is larger."""
 
     @abstractmethod
     def step(self) -> Place | None:
-        """Where the next step leads; None if none leads down."""
+        """The position after the next step; None if no step leads down."""
 
     @abstractmethod
     def motions(self) -> Motions:
@@ -58,26 +58,26 @@ class Descent(ABC, Generic[Place, Motions]):
 
     @abstractmethod
     def way_down(self, motions: Motions) -> Array:
-        """The one that leads down fastest, of size 1."""
+        """The fastest way down, normalised to size 1."""
 
     @abstractmethod
     def displaced(self, motion: Array) -> Place | None:
-        """Where a motion leads from here; None if there is no such place."""
+        """The position after this motion; None if there is none."""
 
     def take(self, found: Place) -> None:
-        """Go there."""
+        """Move to this position."""
         self.balance = found
 
     def sharper(self, motions: Motions) -> Place | None:
-        """A better balance, where what pulls still is enough to make the lowest eigenvalue out of nothing."""
+        """A better balance, if the residual forces could account for the lowest eigenvalue; else None."""
         return None
 
     def is_torn(self, *, surely: bool = False) -> bool:
-        """Whether something has come apart on the way; `surely`: whatever the way was."""
+        """Whether something has come apart; `surely`: whatever path the search took."""
         return False
 
     def settle(self) -> tuple[Status, Motions | None]:
-        """Down to a balance, and on down from it as long as it is unstable."""
+        """Descend to a balance, and on from it as long as it is unstable."""
         while (status := self.descend()) == "converged":
             motions = self.motions()
             while (found := self.sharper(motions)) is not None:
@@ -91,7 +91,7 @@ class Descent(ABC, Generic[Place, Motions]):
         return status, None
 
     def descend(self) -> Status:
-        """Until nothing pulls any more."""
+        """Take steps until the residual is below the tolerance."""
         while not self.balance.residual <= self.tol:
             goes_on = self.iterations < MOST_ITERATIONS and np.isfinite(self.balance.energy)
             found = self.step() if goes_on else None
@@ -104,7 +104,7 @@ class Descent(ABC, Generic[Place, Motions]):
         return "converged"
 
     def leave(self, motions: Motions) -> bool:
-        """A small way down from a saddle, to the side where it leads deeper; whether there is one."""
+        """Take a small step down from a saddle, to the side with the lower energy; returns whether there is one."""
         motion = self.way_down(motions)
         for size in WAY_DOWN:
             sides = [found for sign in (1.0, -1.0) if (found := self.displaced(sign * size * motion)) is not None]

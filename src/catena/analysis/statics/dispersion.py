@@ -1,12 +1,13 @@
 """Waves along an infinite uniform chain: `chain.dispersion(k)`.
 
-Where every body follows from the one before by the same screw, all links are the same in the axes of the bodies, and xi_j = xi e^(ikj)
-solves the equations of motion with
+If every body follows from the one before by the same screw, all links are the same in the axes of the bodies, and
+xi_j = xi e^(ikj) solves the equations of motion with
 
     D(k) v = omega^2 M v,      D(k) = H_aa + H_bb + H_ab e^(ik) + H_ab^T e^(-ik)      [brillouin1953].
 
-k is the phase from body to body in their own axes. So what is a shift across the axis in space turns by the screw angle theta: bending
-begins at k = +-theta (omega = b (k -+ theta)^2), stretch and twist at k = 0 (omega = c k). Cells of several bodies are folded.
+k is the phase from body to body in their own axes. So a shift across the axis that is constant in space turns by the
+screw angle theta: bending starts at k = +-theta (omega = b (k -+ theta)^2), stretch and twist at k = 0 (omega = c k).
+Cells of several bodies are folded.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from .units import ScaledLinks, scale_matrices, scale_wrenches, unit_length
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SAME_CELL = 1e-6  # of relative positions and rotations in neighbouring cells
-DEGENERATE = 1e-7  # of the highest frequency: branches that cross
+SAME_CELL = 1e-6  # difference of relative positions and rotations in neighbouring cells
+DEGENERATE = 1e-7  # of the highest frequency: closer branches count as crossing
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Cell:
     mass: Array
 
     def scaled(self, length: float) -> Cell:
-        """The same in the unit of the user, with the unit length of this one."""
+        """The same in the user's unit of length, given the unit length of this one."""
         stiffness, mass = scale_matrices(self.stiffness, 1.0 / length), scale_wrenches(self.mass, 1.0 / length**2)
         return Cell(length * self.d, self.q, stiffness, scale_wrenches(self.wrench, 1.0 / length), mass)
 
@@ -114,7 +115,7 @@ def find_dispersion(chain: Chain, k: ArrayLike, cell: int = 1, at: State | Equil
 
 
 def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where: str) -> Cell:
-    """The uniform state of a chain: of its links at rest, or of those in the middle of a state, under the pull of its ends."""
+    """The uniform state of a chain: links at rest, or as in the middle of a state, under the pull of its ends."""
     require_still(chain)
     links = chain.interactions.count
     cell = whole_number(cell, f"{where}.cell", f"give a number of bodies from 1 to {links}", least=1, most=links)
@@ -157,7 +158,7 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
 
 
 def ring_cell(chain: Chain, cell: int, at: State | Equilibrium) -> Cell:
-    """The first bodies of a ring that looks the same from each cell on, as it is, with its stress: its waves are those round the ring."""
+    """The first cell of a ring that repeats from cell to cell, with its present stress: waves travel round the ring."""
     divides = f"give a number that divides {chain.count} bodies"
     if chain.count % whole_number(cell, "dispersion.cell", divides, least=1):
         raise InputError(f"cell = {cell!r}", where="dispersion.cell", do=divides)
@@ -176,7 +177,7 @@ def ring_cell(chain: Chain, cell: int, at: State | Equilibrium) -> Cell:
 
 
 def _masses(chain: Chain, first: int, cell: int) -> Array:
-    """Of the bodies at the right of some links, (cell, 6); infinite where there is no moment of inertia."""
+    """Masses of the bodies to the right of some links, (cell, 6); infinite where a moment of inertia is zero."""
     bodies = [chain.bodies[(link + 1) % chain.count] for link in range(first, first + cell)]
     mass = scale_wrenches(
         np.array([[body.mass] * 3 + body.moments.tolist() for body in bodies]), unit_length(chain) ** 2
@@ -185,7 +186,7 @@ def _masses(chain: Chain, first: int, cell: int) -> Array:
 
 
 def _check_period(chain: Chain, cell: int, where: str) -> None:
-    """Bodies and potentials must repeat from cell to cell, those at the ends apart, which may be cut."""
+    """Bodies and potentials must repeat from cell to cell, except at the ends, which may be truncated."""
     bodies, kinds = chain.alike.which, chain.interactions.alike_links[1]
     if chain.closed:
         bodies, kinds = (np.concatenate([given, given[:cell]]) for given in (bodies, kinds))
@@ -208,7 +209,7 @@ def _end_forces(chain: Chain) -> Array:
 
 
 def _tension(forces: Array, poses: Poses, d: Array, q: Array, first: int) -> float:
-    """The pull of the ends along the axis: far from them the axis is parallel to it, so that all of it is axial."""
+    """The pull of the ends along the axis: far from them the axis is parallel to it, so all of it is axial."""
     if forces[1:-1].any():
         raise InputError(
             "forces act on bodies inside the chain: no state of it is uniform", where="Chain.gravity",
@@ -248,7 +249,7 @@ def branches(cell: Cell, k: Array) -> tuple[Array, Array]:
 
 
 def _velocities(values: Array, omega: Array, vectors: NDArray[np.complex128], slope: NDArray[np.complex128]) -> Array:
-    """d omega/dk = v^H D' v/(2 omega); where branches cross, by the eigenvalues of D' among them, in the order of the branches beyond."""
+    """d omega/dk = v^H D' v/(2 omega); where branches cross, eigenvalues of D' in the order of the branches beyond."""
     along = vectors.conj().swapaxes(1, 2) @ slope @ vectors
     rates = np.einsum("kii->ki", along).real.copy()
     close = DEGENERATE * np.abs(values).max()
@@ -260,5 +261,5 @@ def _velocities(values: Array, omega: Array, vectors: NDArray[np.complex128], sl
                     rates[row, first:last] = np.linalg.eigvalsh(along[row, first:last, first:last])
                 first = last
     small = np.abs(omega) <= 1e-7 * np.abs(omega).max()
-    # at a zero of the spectrum omega grows from nothing: it has no derivative there
+    # where omega starts from zero it has no derivative
     return np.where(small, np.nan, rates / (2.0 * np.where(small, 1.0, omega)))

@@ -1,4 +1,7 @@
-"""Equilibrium of a chain: `chain.equilibrium()`. What is called converged has its balance and its stability verified."""
+"""Equilibrium of a chain: `chain.equilibrium()`.
+
+If it is called converged, its balance and its stability are verified.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ from .uniform import link_length, pulled_start, relaxing_step, resting_poses
 if TYPE_CHECKING:
     from .equilibrium_path import Limit
 
-MOST_POLISHES, POLISHES = 400, 3  # steps, by energy and by forces
-CALMER = 0.5  # of the residual: what a balance must gain by a step that makes it sharper
-LENGTHENED = 1.5  # of the longest link at the start: from here on it may be torn
+MOST_POLISHES, POLISHES = 400, 3  # largest numbers of steps, by energy and by forces
+CALMER = 0.5  # factor of the residual by which a step must improve a balance to count
+LENGTHENED = 1.5  # times the longest link at the start: a longer one may be torn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,18 +91,18 @@ def find_equilibrium(
 
 
 def state_at(chain: Chain, at: object, where: str) -> State:
-    """The state that is meant by one, or by an equilibrium, of this chain."""
+    """The state given by a state, or by an equilibrium, of this chain."""
     return as_state(chain, at.state if isinstance(at, Equilibrium) else at, where)
 
 
 def solve(problem: StaticProblem, poses: Poses, tol: float | None = None) -> Equilibrium:
-    """From these poses on: down to a balance, and on down from it as long as it is unstable."""
+    """Search from these poses: down to a balance, and on from it as long as it is unstable."""
     search = _Search(problem, poses, tol)
     return search.report(*search.settle())
 
 
 class _Search(Descent[Balance, Stability]):
-    """The way of a chain."""
+    """The search for a chain."""
 
     def __init__(self, problem: StaticProblem, poses: Poses, tol: float | None) -> None:
         super().__init__(problem.balance(poses))
@@ -130,8 +133,10 @@ class _Search(Descent[Balance, Stability]):
         return self._polish() if motions.doubtful and self.balance is not self.polished else None
 
     def _polish(self) -> Balance | None:
-        """Farther down as long as that is possible: the largest force that is left may be the rounding of stiff links, where soft motions are not at
-        rest yet."""
+        """Descend further as long as that is possible.
+
+        The largest residual force may be the rounding error of stiff links while soft motions are not at rest yet.
+        """
         found = self.balance
         for _ in range(MOST_POLISHES):
             further = self.newton.step(found)
@@ -154,7 +159,7 @@ class _Search(Descent[Balance, Stability]):
         return self.problem.balance(self.newton.moved(self.balance.poses, motion))
 
     def report(self, status: Status, stable: Stability | None) -> Equilibrium:
-        """What was found, with the residual of the very state that is returned."""
+        """The result, with the residual of the very state that is returned."""
         chain, poses = self.problem.chain, self.balance.poses
         state, begin, unit = poses.state(chain), self.begin.state(chain), self.problem.unit
         balance = self.problem.balance(Poses.of_state(chain, state))

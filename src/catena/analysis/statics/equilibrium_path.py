@@ -1,9 +1,10 @@
-"""Equilibria under a growing load, up to where there are none any more, or where they cease to be stable: `chain.equilibrium_path()`.
+"""Equilibria under a growing load, up to where they end or become unstable: `chain.equilibrium_path()`.
 
-What is prescribed is not the load f but what it works on, X = sum e_j.r_j for the load f e_j, which goes on growing where the load has its
-maximum: the bordered matrix [[K, -e], [e^T, 0]] of (x, f) is regular there [keller1977]. Where an end is held, its displacement or turn is
-prescribed itself. Steps are refused where the load does not follow its slope, or bodies move too far: a chain has many branches.
-The critical point is the zero of the lowest eigenvalue of K: a limit where df/dX = 0, else a bifurcation.
+The prescribed quantity is not the load f but its work coordinate, X = sum e_j.r_j for the load f e_j, which continues
+to grow where the load has its maximum: the bordered matrix [[K, -e], [e^T, 0]] of (x, f) is regular there [keller1977].
+If an end is held, its displacement or turn itself is prescribed. Steps are refused if the load does not follow its
+slope, or if bodies move too far: a chain has many branches. The critical point is the zero of the lowest eigenvalue of
+K: a limit if df/dX = 0, else a bifurcation.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ FEWEST_POINTS, MOST_POINTS = 8, 2000
 CORRECTIONS = 12
 LOAD_ERROR = 0.02  # of the change of the load in a step
 LEAST_LOAD = 1e-6  # of the stiffness of a link times its length
-MOVED = 4.0  # times the step, and a part of a link: farther no body may move
+MOVED = 4.0  # times the step, plus a part of a link: largest motion of a body
 MOVED_LEAST = 0.02
-LEVEL = 1e-5  # of the first slope of the load: none
+LEVEL = 1e-5  # of the first slope of the load: counts as zero
 
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """Where stability ends: "limit" (the load has its maximum) or "bifurcation" (another branch begins)."""
+    """The end of stability: "limit" (the load has its maximum) or "bifurcation" (another branch begins)."""
 
     kind: Literal["limit", "bifurcation"]
     load: float
@@ -55,7 +56,7 @@ class Limit:
     state: State = field(repr=False)
 
     def __repr__(self) -> str:
-        slope = 0.0 if self.kind == "limit" else self.slope  # but for rounding
+        slope = 0.0 if self.kind == "limit" else self.slope  # up to rounding
         return f"{self.kind} at load {self.load:.12g}, extension {self.extension:.12g}, slope {slope:.3g}"
 
 
@@ -111,7 +112,7 @@ class EquilibriumPath:
 
 @dataclass(frozen=True)
 class _Point:
-    """An equilibrium on the path: where, the load, and how it grows."""
+    """An equilibrium on the path: its poses, the load, and its slope."""
 
     balance: Balance
     extension: float
@@ -143,7 +144,7 @@ def find_path(
 
 
 def limit_of_load(chain: Chain, forces: Array, start: State) -> Limit | None:
-    """Where stability ends if the forces beyond those of no load at all grow in proportion; None if they can be borne in full."""
+    """The end of stability as the forces, except those at zero load, grow in proportion; None if they can be borne."""
     if not forces.any():
         return None
     bare = StaticProblem(chain, np.zeros_like(forces))
@@ -176,10 +177,10 @@ def _control(chain: Chain, direction: ArrayLike, begin: Equilibrium) -> _Control
 
 
 class _Control(ABC):
-    """What is prescribed along a path, and how an equilibrium is found for it; in `unit_length`."""
+    """The quantity prescribed along a path, and the solver for the equilibrium; in `unit_length`."""
 
     unit: float  # of the extension
-    reach: float  # of the bodies by extension: how far they go, at most, where they follow
+    reach: float  # largest motion of the bodies by extension, if they follow
     least_load: float
 
     def __init__(self, chain: Chain, begin: Equilibrium) -> None:
@@ -225,7 +226,7 @@ class _Control(ABC):
 
     @abstractmethod
     def _predict(self, before: _Point | None, extension: float) -> tuple[Poses, float]:
-        """Where to begin, and with which load, from the point before."""
+        """Starting poses and load, predicted from the previous point."""
 
     def _missing(self, poses: Poses, extension: float) -> float:
         return 0.0
@@ -239,7 +240,7 @@ class _Control(ABC):
 
     @abstractmethod
     def _newton(self, problem: StaticProblem, balance: Balance, missing: float) -> tuple[Array, float, Array, float]:
-        """Corrections of displacements and load; displacements and load by the extension."""
+        """Corrections of displacements and load; derivatives of displacements and load by the extension."""
 
 
 class _LoadControl(_Control):
@@ -281,7 +282,7 @@ class _LoadControl(_Control):
 
 
 class _EndControl(_Control):
-    """The last body is moved along, or turned about, a direction in space; the load is the reaction along that motion."""
+    """The last body is moved along, or rotated about, a direction in space; the load is the reaction to that."""
 
     def __init__(self, chain: Chain, screw: Array, begin: Equilibrium) -> None:
         super().__init__(chain, begin)
@@ -314,7 +315,7 @@ class _EndControl(_Control):
         return np.concatenate([poses.matrices[-1].T @ self.shift, poses.matrices[-1].T @ self.turn])
 
     def _newton(self, problem: StaticProblem, balance: Balance, missing: float) -> tuple[Array, float, Array, float]:
-        """K x = -g, and how the chain follows its end."""
+        """K x = -g, and the response of the chain to its end."""
         n, free = self.chain.count, problem.gauge(balance.poses)
         diagonal, right = problem.blocks(balance)
         end = np.where(free[-1], 0.0, self._motion(balance.poses))
@@ -352,14 +353,14 @@ def _solve(diagonal: Array, right: Array, sides: Array, border: Array | None = N
 
 
 class _Path:
-    """The way along a path, step by step."""
+    """Follows the path step by step."""
 
     def __init__(self, control: _Control, last: float | None) -> None:
         self.control, self.last = control, last
         self.points: list[_Point] = []
 
     def follow(self) -> EquilibriumPath:
-        """To the end that was asked for, or until stability ends."""
+        """Continue to the requested end, or until stability ends."""
         control = self.control
         first = control.correct(None, 0.0)
         if first is None:
@@ -388,7 +389,7 @@ class _Path:
         return self._make(limit)
 
     def _fill(self, limit: Limit) -> None:
-        """Some points before a limit that the first steps have passed."""
+        """Add some points before a limit that the first steps have passed."""
         if len(self.points) >= FEWEST_POINTS:
             return
         for extension in np.linspace(self.points[-1].extension, limit.extension, FEWEST_POINTS)[1:-1]:
@@ -397,7 +398,7 @@ class _Path:
                 self.points.append(found)
 
     def _to_end(self, here: _Point) -> float:
-        """The step to the end that was asked for."""
+        """The step to the requested end."""
         if self.last is None:
             return np.inf
         if isinstance(self.control, _EndControl):
@@ -412,7 +413,7 @@ class _Path:
         return reached >= self.last * (1.0 - 1e-12)
 
     def _at_load(self, here: _Point) -> _Point:
-        """The point at the very load that was asked for, from one near it."""
+        """The point at exactly the requested load, from one near it."""
         if isinstance(self.control, _EndControl) or self.last is None:
             return here
         for _ in range(CORRECTIONS):
@@ -425,7 +426,7 @@ class _Path:
         return here
 
     def _follows(self, here: _Point, found: _Point, step: float) -> bool:
-        """Whether this is the same branch: the load follows its slope, and no body leaps."""
+        """Whether this is the same branch: the load follows its slope, and no body jumps."""
         control = self.control
         moved = np.linalg.norm(found.balance.poses.position - here.balance.poses.position, axis=1).max()
         if moved > MOVED * control.reach * step + MOVED_LEAST * control.length:
@@ -434,7 +435,7 @@ class _Path:
         return bool(error <= LOAD_ERROR * abs(here.slope * step) + control.least_load)
 
     def _critical(self, stable: _Point, unstable: _Point) -> Limit:
-        """Where the lowest eigenvalue is zero between two points."""
+        """The point between two others at which the lowest eigenvalue is zero."""
         from scipy.optimize import brentq
 
         known = {stable.extension: stable, unstable.extension: unstable}
@@ -448,7 +449,7 @@ class _Path:
                 known[extension] = found
             return known[extension].lowest
 
-        with suppress(ArithmeticError):  # as near as Newton's method comes to a singular matrix
+        with suppress(ArithmeticError):  # as near to a singular matrix as Newton's method gets
             brentq(lowest, stable.extension, unstable.extension, xtol=1e-16 * self.control.unit, rtol=1e-14)
         return self._limit(min(known.values(), key=lambda point: abs(point.lowest)))
 

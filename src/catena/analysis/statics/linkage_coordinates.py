@@ -11,8 +11,8 @@ from ...arrays import Array
 from ...systems.linkage.joint_form.layout import Layout
 from ...systems.linkage.joint_form.motion import BALL, SINGLE
 
-SMALL = 1e-6  # of the largest part of a motion: what does not belong to it
-SHOWN = 6  # coordinates of a motion, and motions, that are named
+SMALL = 1e-6  # of the largest part of a motion: smaller parts are left out
+SHOWN = 6  # largest number of coordinates of a motion, and of motions, that are named
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Coordinate:
     Attributes
     ----------
     name : such as "joint 2 angle", "joint 0 shift", "body 3 turn 1" (about its first principal axis), "body 0 shift z"
-    body : whose turn or shift it is; -1 where a joint has it
-    number : which of the rates of its node
+    body : the body that it turns or shifts; -1 if it belongs to a joint
+    number : index among the rates of its node
     turns : whether it is an angle
-    exists : whether anything notices it: a line does not notice its spin
+    exists : whether it has any effect: the spin of a line has none
     """
 
     name: str
@@ -36,12 +36,12 @@ class Coordinate:
 
     @property
     def is_shift_of_body(self) -> bool:
-        """Whether a body that floats is shifted by it."""
+        """Whether it shifts a floating body."""
         return self.body >= 0 and not self.turns
 
 
 def coordinates_of(layout: Layout) -> tuple[Coordinate, ...]:
-    """All of them, in the order of the rates."""
+    """All coordinates, in the order of the rates."""
     made = []
     for k, node in enumerate(layout.nodes):
         if node.kind == SINGLE:
@@ -61,7 +61,7 @@ def coordinates_of(layout: Layout) -> tuple[Coordinate, ...]:
 
 
 def describe_motion(y: Array, names: Sequence[str]) -> str:
-    """A motion in words: the coordinates that take part, with their shares."""
+    """A motion in words: the participating coordinates, with their shares."""
     size = np.abs(y).max(initial=0.0)
     parts = [k for k in np.argsort(-np.abs(y), kind="stable") if abs(y[k]) > SMALL * size]
     if len(parts) == 1:
@@ -71,7 +71,7 @@ def describe_motion(y: Array, names: Sequence[str]) -> str:
 
 
 def list_motions(motions: Sequence[str], name: str) -> list[tuple[str, str]]:
-    """Rows of a report that name motions; the first of them has the name of the row."""
+    """Rows of a report that name motions; the first one carries the name of the row."""
     shown = [*motions[:SHOWN], *([f"and {len(motions) - SHOWN} more"] if len(motions) > SHOWN else [])]
     return [(name if k == 0 else "", motion) for k, motion in enumerate(shown)]
 
@@ -79,7 +79,7 @@ def list_motions(motions: Sequence[str], name: str) -> list[tuple[str, str]]:
 def simplest(space: Array) -> Array:
     """Another basis of the columns of a matrix: each vector has zeros where the others have their largest element.
 
-    So motions of single joints stand alone, whatever mixture of them an eigensolver returned.
+    So motions of single joints are separate vectors, whatever mixture of them an eigensolver returned.
     """
     rows, pivots = space.T.copy(), []
     for k in range(len(rows)):

@@ -1,4 +1,7 @@
-"""Equilibrium of a linkage: `linkage.equilibrium()`. What is called converged has its balance and its stability verified."""
+"""Equilibrium of a linkage: `linkage.equilibrium()`.
+
+If it is called converged, its balance and its stability are verified.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,11 @@ from .linkage_loads import refuse_fall, with_load
 from .linkage_problem import LinkageBalance, LinkageProblem
 
 EPS = float(np.finfo(float).eps)
-ROUND_OFFS = 64  # in what can be attained, and in what is zero but for rounding
-MOST_STEP = 0.5  # in radians, and of the size of the linkage
-FLOOR = 1e-10  # of the largest eigenvalue: the least that is made of one
+ROUND_OFFS = 64  # in the attainable tolerance, and in what counts as zero
+MOST_STEP = 0.5  # in radians, and in sizes of the linkage
+FLOOR = 1e-10  # of the largest eigenvalue: lower bound for modified eigenvalues
 HALVINGS = 25
-INERT = 1e-13  # part of the inertia that a motion would have if every body were as large as the linkage, below which it has none
+INERT = 1e-13  # of a motion's inertia if every body were as large as the linkage: below it, there is none
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +68,7 @@ class LinkageStability:
     ----------
     stiffness, damping, mass : (d, d) by the free coordinates
     values, vectors : (d,), (d, d): K v = value M v, columns with v^T M v = 1
-    noise : (d,) what rounding makes of each value
+    noise : (d,) rounding error of each value
     """
 
     stiffness: Array
@@ -77,34 +80,34 @@ class LinkageStability:
 
     @property
     def is_flat(self) -> NDArray[np.bool_]:
-        """Which values are zero but for rounding."""
+        """Which values are zero up to rounding."""
         return np.abs(self.values) <= self.noise
 
     @property
     def is_negative(self) -> NDArray[np.bool_]:
-        """Which motions lead down."""
+        """Which motions are unstable."""
         return self.values < -self.noise
 
     @property
     def negative(self) -> int:
-        """How many lead down."""
+        """Number of unstable motions."""
         return int(self.is_negative.sum())
 
     @property
     def lowest(self) -> float:
-        """The lowest value of those that cost something; 0 if there is none."""
+        """The lowest value of the motions that need energy; 0 if there is none."""
         return float(next(iter(self.values[~self.is_flat]), 0.0))
 
 
 def linkage_stability(problem: LinkageProblem, balance: LinkageBalance) -> LinkageStability:
-    """Of an equilibrium, or of a position near one."""
+    """Stability of an equilibrium, or of a position near one."""
     stiffness, damping = problem.matrices(balance)
     mass = problem.mass(balance.z, balance.tangent)
     _require_inertia(problem, balance, mass)
     values, vectors = _eigen(stiffness, mass)
     turns = np.array([problem.coordinates[k].turns for k in balance.free], dtype=bool)
     size = np.maximum(np.abs(np.diag(stiffness)), np.where(turns, balance.gross, 0.0))
-    largest = np.abs(values).max(initial=0.0)  # the eigensolver has that error
+    largest = np.abs(values).max(initial=0.0)  # error of the eigensolver
     noise = ROUND_OFFS * EPS * np.maximum((np.abs(vectors).T @ np.sqrt(size)) ** 2, largest)
     if len(values) and (values > noise).all():
         low = _refine_lowest(stiffness, mass, values, vectors)
@@ -113,7 +116,7 @@ def linkage_stability(problem: LinkageProblem, balance: LinkageBalance) -> Linka
 
 
 def _require_inertia(problem: LinkageProblem, balance: LinkageBalance, mass: Array) -> None:
-    """CapabilityError where a line or a point turns about itself and nothing else moves: it has no frequency."""
+    """CapabilityError if a line or point rotates about itself and nothing else moves: this motion has no frequency."""
     thin = np.array([is_thin(body) for body in problem.linkage.bodies])
     if not (thin.any() and len(mass)):
         return
@@ -130,7 +133,8 @@ def _require_inertia(problem: LinkageProblem, balance: LinkageBalance, mass: Arr
 def _eigen(matrix: Array, metric: Array) -> tuple[Array, Array]:
     """values and columns v of A v = value B v, ascending, v^T B v = 1.
 
-    B gets a diagonal of ones first: a thin body turns about itself with hardly any mass, and may not spoil the others.
+    B is first scaled to a diagonal of ones: the tiny inertia of a thin body about its own axis must not spoil the
+    others.
     """
     unit = 1.0 / np.sqrt(np.diag(metric))
     root = np.linalg.cholesky(metric * unit[:, None] * unit)
@@ -140,9 +144,10 @@ def _eigen(matrix: Array, metric: Array) -> tuple[Array, Array]:
 
 
 def _refine_lowest(stiffness: Array, mass: Array, values: Array, vectors: Array) -> int:
-    """Put those of the lower half, on a logarithmic scale, from M v = omega^-2 K v in their place; returns how many.
+    """Replace the lower half, on a logarithmic scale, by solutions of M v = omega^-2 K v; returns how many.
 
-    An eigensolver has an error of the largest value: this one of omega^-2, so that the lowest frequencies have all their digits.
+    The error of an eigensolver is relative to the largest value, here that of omega^-2, so the lowest frequencies have
+    all their digits.
     """
     inverse, found = _eigen(mass, stiffness)
     inverse, found = inverse[::-1], found[:, ::-1]
@@ -165,7 +170,7 @@ def find_linkage_equilibrium(
 
 
 class _Search(Descent[LinkageBalance, LinkageStability]):
-    """The way of a linkage."""
+    """The search for a linkage."""
 
     def __init__(self, problem: LinkageProblem, tol: float | None) -> None:
         super().__init__(problem.balance(problem.begin))
@@ -176,7 +181,7 @@ class _Search(Descent[LinkageBalance, LinkageStability]):
 
     @property
     def tol(self) -> float:
-        """What was asked for, or what rounding of the coordinates leaves."""
+        """The requested tolerance, or the one attainable with rounded coordinates."""
         if self.given is not None:
             return self.given
         return ROUND_OFFS * EPS * self.problem.force_size(self.balance, self.stiffness)
@@ -197,7 +202,7 @@ class _Search(Descent[LinkageBalance, LinkageStability]):
         return None if z is None else self.problem.balance(z)
 
     def report(self, status: Status, stable: LinkageStability | None) -> LinkageEquilibrium:
-        """What was found."""
+        """The result."""
         problem, state = self.problem, self.problem.state(self.balance.z)
         if problem.without_direction(state) is not None:
             status = "not_converged"
@@ -213,9 +218,10 @@ class _Search(Descent[LinkageBalance, LinkageStability]):
         )  # fmt: skip
 
     def step(self) -> LinkageBalance | None:
-        """The next position with less energy, or with less residual where the energy cannot tell any more; None if there is none.
+        """The next position with less energy, or less residual where the energy is lost in rounding; None if none.
 
-        Eigenvalues of the stiffness become their magnitudes: from a saddle, too, the step leads down [dauphin2014].
+        Eigenvalues of the stiffness are replaced by their magnitudes, so the step leads down from a saddle, too
+        [dauphin2014].
         """
         if not np.isfinite(self.stiffness).all():
             return None
@@ -235,7 +241,7 @@ class _Search(Descent[LinkageBalance, LinkageStability]):
 
 
 def flat_motions(problem: LinkageProblem, balance: LinkageBalance, stable: LinkageStability) -> tuple[str, ...]:
-    """The motions that cost nothing, in words; those of single joints stand alone."""
+    """The motions that need no energy, in words; those of single joints are separate."""
     space = balance.tangent @ stable.vectors[:, stable.is_flat]
     names = [coordinate.name for coordinate in problem.coordinates]
     return tuple(describe_motion(motion, names) for motion in simplest(space).T)

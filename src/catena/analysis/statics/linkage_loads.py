@@ -1,4 +1,4 @@
-"""Loads on a linkage that statics can treat: constant ones, with a potential."""
+"""Loads on a linkage that statics can treat: constant ones with a potential."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ...systems.sampled import depends_on_time
 if TYPE_CHECKING:
     from .linkage_problem import LinkageBalance, LinkageProblem
 
-COINCIDE = 1e-12  # of the size of the linkage: points that are so near are one
-PARALLEL = 1e-12  # directions that differ by less are one
+COINCIDE = 1e-12  # of the size of the linkage: points closer than this coincide
+PARALLEL = 1e-12  # directions that differ by less are equal
 
 
 def check_forces(linkage: Linkage) -> None:
-    """Refuse what changes with time; all other forces have a potential, or vanish at rest."""
+    """Refuse loads that change with time; all other forces have a potential, or vanish at rest."""
     if linkage.signals.gravity_moves:
         raise CapabilityError(
             "gravity changes with time: there is no equilibrium to look for", where="Linkage.gravity", do="give numbers"
@@ -53,7 +53,7 @@ def check_forces(linkage: Linkage) -> None:
 
 
 def without_direction(linkage: Linkage, position: Array, orientation: Array, extent: float) -> int | None:
-    """The first force between two points that coincide, although it does not vanish there: its energy has a kink, and no slope."""
+    """The first force that does not vanish between two coinciding points: its energy has a kink there, and no slope."""
     for number, force in enumerate(linkage.forces):
         if isinstance(force, OfDistance) or (isinstance(force, Spring) and force.length > 0.0 and force.k > 0.0):
             first, second = (
@@ -66,7 +66,7 @@ def without_direction(linkage: Linkage, position: Array, orientation: Array, ext
 
 
 def reach_of_forces(linkage: Linkage) -> float:
-    """The longest arm of a point on which something acts, and the longest natural length of a spring."""
+    """The longest lever arm of a force, and the longest natural length of a spring."""
     arms = [float(np.linalg.norm(point)) for f in linkage.forces if isinstance(f, BetweenPoints) for point in f.at]
     lengths = [force.length for force in linkage.forces if isinstance(force, Spring)]
     return max([*arms, *lengths], default=0.0)
@@ -88,7 +88,7 @@ def with_load(linkage: Linkage, load: ArrayLike | None, where: str) -> Linkage:
 
 
 def load_energy(linkage: Linkage, position: Array, orientation: Array) -> float:
-    """-F.x of all constant forces, at the points where they act."""
+    """-F.x of all constant forces, at their points of application."""
     total = 0.0
     for force in linkage.forces:
         if isinstance(force, Load):
@@ -98,10 +98,10 @@ def load_energy(linkage: Linkage, position: Array, orientation: Array) -> float:
 
 
 def torque_weights(problem: LinkageProblem, z: Array) -> Array:
-    """w with the potential -w.z of all constant torques; one that turns in space has none, and is refused.
+    """w with the potential -w.z of all constant torques; refuses a torque that has no potential.
 
-    A torque has a potential where its body turns about one direction only: all hinges up to the ground are parallel, and no ball joint
-    is among them. What it has across that direction is borne by the hinges.
+    A torque has a potential if its body rotates about one direction only: all hinges up to the ground are parallel, and
+    there are no ball joints. The hinges bear its component across that direction.
     """
     weights = np.zeros_like(z)
     for number, force in enumerate(problem.linkage.forces):
@@ -118,7 +118,7 @@ def torque_weights(problem: LinkageProblem, z: Array) -> Array:
 
 
 def _hinges(problem: LinkageProblem, body: int, z: Array) -> list[tuple[int, Array]] | None:
-    """Place in z and axis in space, per unit of the coordinate, of all hinges that turn a body; None if they are not parallel."""
+    """Index in z, and axis in space per unit of the coordinate, of hinges that rotate a body; None unless parallel."""
     problem.motions(z)
     found: list[tuple[int, Array]] = []
     k = problem.layout.home[body]
@@ -136,7 +136,7 @@ def _hinges(problem: LinkageProblem, body: int, z: Array) -> list[tuple[int, Arr
 
 
 def refuse_fall(problem: LinkageProblem, balance: LinkageBalance, stiffness: Array) -> None:
-    """An error where a body floats, and nothing holds it against a force."""
+    """An error if a body floats, and nothing holds it against a force."""
     size = np.abs(stiffness).max(initial=0.0)
     for body, shift in problem.shifts(balance):
         force, held = -shift.T @ balance.gradient, np.abs(stiffness @ shift).max()
@@ -149,7 +149,7 @@ def refuse_fall(problem: LinkageProblem, balance: LinkageBalance, stiffness: Arr
 
 
 def _refuse_slide(problem: LinkageProblem, balance: LinkageBalance, stiffness: Array) -> None:
-    """An error where a joint slides under constant forces alone, for ever: no spring and no turn of another joint holds it."""
+    """An error if a joint slides forever under constant forces: no spring and no rotation of another joint holds it."""
     if problem.linkage.particle_forces or any(isinstance(f, Spring | OfDistance) for f in problem.linkage.forces):
         return
     size = np.abs(stiffness).max(initial=0.0)

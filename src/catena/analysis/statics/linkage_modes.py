@@ -1,7 +1,7 @@
 """Natural frequencies and modes of a linkage about an equilibrium: `linkage.normal_modes()`.
 
-K v = omega^2 M v in the joint coordinates that are left free. Spins of round bodies on ball joints, and whatever else no force resists, have
-omega = 0: they are named, and left out.
+K v = omega^2 M v in the free joint coordinates. Spins of round bodies on ball joints, and other motions that no force
+resists, have omega = 0: they are named, and left out.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .linkage_equilibrium import (
 from .linkage_problem import LinkageBalance, LinkageProblem
 from .modes import Modes
 
-EXPECTED = 0.125  # of what counts as rounding: more was not seen against 30 digits, with 2 to 50 bodies
-NOT_AT_REST = 1e-7  # of the forces that act: what may be left of them
+EXPECTED = 0.125  # of the rounding limit: a comparison with 30 digits showed no more, with 2 to 50 bodies
+NOT_AT_REST = 1e-7  # of the applied forces: largest residual
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ def find_linkage_modes(
 
 
 def _require_same(linkage: Linkage, other: Linkage) -> None:
-    """An equilibrium may bring loads, and angles that count from it, but the bodies and joints are those of the linkage."""
+    """An equilibrium may add loads, and angles counted from it, but must have the bodies and joints of the linkage."""
 
     def parts(one: Linkage) -> list[object]:
         return [*one.bodies, *((type(joint), joint.parent, joint.child, joint.at) for joint in one.joints)]
@@ -108,7 +108,7 @@ def _require_same(linkage: Linkage, other: Linkage) -> None:
 
 
 def check_rest(problem: LinkageProblem, balance: LinkageBalance, stiffness: Array, where: str) -> None:
-    """An error where forces are left."""
+    """An error if the forces do not balance."""
     if not balance.residual <= NOT_AT_REST * problem.force_size(balance, stiffness):
         raise InputError(
             f"this is no equilibrium: a force or torque of {balance.residual:.3g} is left", where=where,

@@ -1,9 +1,10 @@
-"""The problem of statics of a linkage, in the coordinates of its joints: energy, forces and stiffness, loops closed or not.
+"""Statics of a linkage in the coordinates of its joints: energy, forces and stiffness, with or without closed loops.
 
-A displacement phi has one number for each rate of the joint form: angles and shifts of joints, turns of a body on a ball joint (or free)
-about its own principal axes, shifts of a free body along the axes of space. Where loops are closed some of them follow from the others, phi = N y
-to first order, and y is what is left. With the multipliers lambda of the rows that are kept, chosen such that nothing is left of the
-force on what follows, the stiffness by y is N^T (K - lambda dJ) N, exactly, also away from equilibrium.
+A displacement phi has one number for each rate of the joint form: angles and shifts of joints, turns of a body on a
+ball joint (or free) about its own principal axes, shifts of a free body along the axes of space. In closed loops some
+of them follow from the others, phi = N y to first order, and y are the free ones. With the multipliers lambda of the
+independent rows, chosen such that no force is left on the dependent coordinates, the stiffness by y is
+N^T (K - lambda dJ) N, exactly, also away from equilibrium.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ from .linkage_coordinates import Coordinate, coordinates_of
 from .linkage_loads import check_forces, load_energy, reach_of_forces, torque_weights, without_direction
 
 NOTHING = 1e-12
-PLAIN = 120  # rates up to which the stiffness is found in plain Python: compiling takes longer
+PLAIN = 120  # largest number of rates for which the stiffness is computed in plain Python: compiling takes longer
 
 
 @dataclass(frozen=True)
 class LinkageBalance:
-    """A linkage in some position, at rest.
+    """A linkage at rest in some position.
 
     Attributes
     ----------
     z : the position in joint form
-    energy : with that of constant loads
-    noise : of the energy
+    energy : including that of constant loads
+    noise : rounding error of the energy
     push : (rates,) force on each joint coordinate
-    tangent : (rates, d) N: how all coordinates follow the d free ones
-    free : which coordinates these are
+    tangent : (rates, d) N: derivatives of all coordinates by the d free ones
+    free : indices of the free coordinates
     gradient : (d,) of the energy by them
-    gross : (d,) sums of the magnitudes that make the gradient up
-    residual : largest torque that is left; a force counts with the size of the linkage as its arm
+    gross : (d,) sums of the magnitudes of the terms of the gradient
+    residual : largest residual torque; a force counts with the size of the linkage as its arm
     """
 
     z: Array
@@ -72,12 +73,12 @@ class LinkageBalance:
 
 
 class LinkageProblem:
-    """A linkage whose angles count from a start, and the kernels that statics needs of it.
+    """A linkage whose angles count from a start, with the kernels for its statics.
 
     Parameters
     ----------
     linkage : its loads are constant
-    start : where the angles of joints without `image` count from
+    start : origin of the angles of joints without `image`
 
     Attributes
     ----------
@@ -108,11 +109,11 @@ class LinkageProblem:
 
     @property
     def count(self) -> int:
-        """Number of joint coordinates, all of them."""
+        """Number of all joint coordinates."""
         return len(self.coordinates)
 
     def position(self, state: State) -> Array:
-        """A state in joint form, its velocities left out."""
+        """A state in joint form, without its velocities."""
         still = np.zeros((self.linkage.count, 3))
         fields = {"position": state.position, "orientation": state.orientation}
         return pack_state(self.linkage, State({**fields, "momentum": still, "angular_momentum": still}, state.time))
@@ -122,7 +123,7 @@ class LinkageProblem:
         return unpack_state(self.linkage, z, 0.0)
 
     def balance(self, z: Array) -> LinkageBalance:
-        """Energy and forces at a position, where all loops are closed."""
+        """Energy and forces at a position with all loops closed."""
         push, out, scale = np.zeros(self.count), *np.zeros((2, self.linkage.invariant_width))
         with np.errstate(all="ignore"):
             self._function(views.measure, (1, PAR, 1, 1))(z, out, scale)
@@ -156,20 +157,20 @@ class LinkageProblem:
         return out
 
     def without_direction(self, state: State) -> int | None:
-        """A force that has no direction in a state; what seems balanced there is not."""
+        """A force without a direction in a state; an apparent balance there is not one."""
         return without_direction(self.linkage, state.position, state.orientation, self.extent)
 
     def units(self, free: NDArray[np.int64]) -> Array:
-        """(d,): what the free coordinates are measured in: radians, and the size of the linkage."""
+        """(d,): units of the free coordinates: radians, and the size of the linkage."""
         return np.array([1.0 if self.coordinates[k].turns else self.extent for k in free])
 
     def force_size(self, balance: LinkageBalance, stiffness: Array) -> float:
-        """Size of the torques that must balance, as `residual` measures them: those that act, and those that a unit of each coordinate makes."""
+        """Size of the torques that must balance, as in `residual`: those that act, and those of unit coordinates."""
         unit = self.units(balance.free)
         return float((unit * (balance.gross + np.abs(stiffness) @ unit)).max(initial=0.0))
 
     def mass(self, z: Array, tangent: Array, *, girth: float = 0.0) -> Array:
-        """(d, d): masses by the free coordinates; with `girth` as if those of each body were so far from its centre, besides."""
+        """(d, d): masses by the free coordinates; with `girth`, each body also has its mass at this distance."""
         moved = self.body_motions(z) @ tangent
         _, orientation = self._poses()
         made = np.zeros((tangent.shape[1],) * 2)
@@ -179,16 +180,16 @@ class LinkageProblem:
         return made
 
     def motions(self, z: Array) -> Array:
-        """(nodes, 6, rates): how the nodes move and turn with each coordinate, in space."""
+        """(nodes, 6, rates): motions of the nodes with each coordinate, in space."""
         place_nodes(z, self.par)
         return node_motions(self.linkage, self.par.tree_nodes)
 
     def body_motions(self, z: Array) -> Array:
-        """(n, 6, rates): the same of the bodies."""
+        """(n, 6, rates): the same for the bodies."""
         return self.motions(z)[self._homes]
 
     def moved(self, balance: LinkageBalance, y: Array) -> Array | None:
-        """The position displaced by y along the free coordinates, loops closed again; None where they cannot be."""
+        """The position displaced by y along the free coordinates, with loops closed again; None if that fails."""
         z, phi, at = balance.z.copy(), balance.tangent @ y, 0
         for k, node in enumerate(self.layout.nodes):
             place, own = int(self.layout.links[k, Link.COORDINATE]), phi[at : at + node.rates]
@@ -201,7 +202,7 @@ class LinkageProblem:
         return self._close(z) if self.linkage.tree.loops else z
 
     def shifts(self, balance: LinkageBalance) -> list[tuple[int, Array]]:
-        """Bodies that float, and the shift of each with all that hangs on it, (d, 3) by the free coordinates; not where loops hold it."""
+        """Floating bodies, and the shift (d, 3) of each with everything attached to it; not if loops hold it."""
         found = []
         for k, coordinate in enumerate(self.coordinates):
             if coordinate.is_shift_of_body and coordinate.number == 0:
@@ -216,7 +217,7 @@ class LinkageProblem:
         return [self.layout.home[j] for j in range(self.linkage.count)]
 
     def _poses(self) -> tuple[Array, Array]:
-        """Positions and orientations of the bodies where the nodes are."""
+        """Positions and orientations of the bodies, from the present nodes."""
         rows = self.par.tree_nodes[self._homes]
         frames = np.array([body.frame for body in self.linkage.bodies])
         turned = rotations.normalise(rows[:, NodeRow.ORIENTATION : NodeRow.ORIENTATION + 4])
@@ -224,7 +225,7 @@ class LinkageProblem:
         return position, rotations.multiply(turned, rotations.conjugate(frames))
 
     def _apply(self) -> Array:
-        """(nodes, 6): magnitudes of what acts on the nodes."""
+        """(nodes, 6): magnitudes of the forces and torques on the nodes."""
         return np.abs(self.par.tree_nodes[:, NodeRow.APPLIED : NodeRow.APPLIED + 6])
 
     def _twists(self) -> Array:
@@ -237,12 +238,12 @@ class LinkageProblem:
         if charts.close_loops(z, closed, self.par) != OK:
             return None
         try:
-            return close_start(self.linkage, closed, 0.0)  # with the best chart there
+            return close_start(self.linkage, closed, 0.0)  # in the best chart there
         except InputError:
             return None
 
     def _tangent(self, z: Array) -> tuple[Array, NDArray[np.int64]]:
-        """N, and the coordinates that are free."""
+        """N, and the free coordinates."""
         exists = np.array([coordinate.exists for coordinate in self.coordinates], dtype=bool)
         if not self.linkage.tree.loops:
             free = np.flatnonzero(exists)
@@ -255,9 +256,10 @@ class LinkageProblem:
         return tangent, free
 
     def _rows(self, z: Array) -> tuple[Array, NDArray[np.int64]]:
-        """J of the rows kept, (rank, rates), and the coordinates that are solved for.
+        """J of the independent rows, (rank, rates), and the dependent coordinates.
 
-        Rows depend on coordinates beyond those of their loop, too: turns of a ball are absolute, and do not carry its children along.
+        Rows also depend on coordinates outside their loop: turns of a ball joint are absolute, and do not carry its
+        children along.
         """
         par = self.par
         charts.read_chart(z, par)
@@ -271,7 +273,7 @@ class LinkageProblem:
         return rows, par.newton_rows[solved[:, charts.LoopRate.NODE]] + solved[:, charts.LoopRate.NUMBER]
 
     def _hold(self, balance: LinkageBalance) -> None:
-        """Multipliers that leave no force on what is solved for."""
+        """Multipliers that leave no force on the dependent coordinates."""
         rows, solved = self._rows(balance.z)
         kept = self.par.tree_chart[1 : 1 + len(rows)]
         self.par.tree_gradients[kept, Row.MULTIPLIER] = np.linalg.solve(rows[:, solved].T, -balance.push[solved])
@@ -279,7 +281,7 @@ class LinkageProblem:
     def _function(
         self, kernel: Kernel | Slot, arguments: tuple[int, ...], *, compiled: bool = False
     ) -> Callable[..., None]:
-        """A kernel of the joint form; one that goes through the tree once for each rate is compiled where there are many."""
+        """A kernel of the joint form; one that traverses the tree once per rate is compiled if there are many."""
         if kernel not in self._made:
             self._made[kernel] = self._kernels.function(kernel, arguments, compiled=compiled)
         return self._made[kernel]

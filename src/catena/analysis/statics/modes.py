@@ -1,7 +1,7 @@
 """Natural frequencies and modes of a chain about an equilibrium: `chain.normal_modes()`.
 
-K v = omega^2 M v. The lowest frequencies come from K^-1 (`compliance`), the highest from K: both have all digits at their own end of the
-spectrum, and lose them towards the other.
+K v = omega^2 M v. The lowest frequencies come from K^-1 (`compliance`), the highest from K: both have all digits at
+their own end of the spectrum, and lose them towards the other.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from ...systems.linkage.linkage import Linkage
 
 DENSE = 1500  # coordinates up to which all modes are computed
-USUAL = 20  # modes of a longer chain
-VISIBLE = 0.1  # of the size of all: a displacement that is well seen
+USUAL = 20  # default number of modes of a longer chain
+VISIBLE = 0.1  # of the overall size: a clearly visible displacement
 TURNED = 0.3  # between neighbours, in radians
-NOT_AT_REST = 1e-7  # of stiffness times length: forces beyond which frequencies mean nothing
+NOT_AT_REST = 1e-7  # of stiffness times length: larger residual forces make frequencies meaningless
 
 
 class Displacement(NamedTuple):
-    """How the bodies move and turn in a mode: (n, 3) each, in space; turns are rotation vectors."""
+    """Motion of the bodies in a mode: displacements and rotation vectors (n, 3) each, in space."""
 
     position: Array
     turn: Array
@@ -109,7 +109,7 @@ class Modes:
         return self.system.start(*place, velocity=velocity, angular_velocity=moved[:, 3:])
 
     def amplitudes(self, run: Run) -> tuple[Array, Array]:
-        """Modal displacements and velocities along a run, (samples, k): projections v^T M xi and v^T (m R^T dr/dt, y) on every mode."""
+        """Modal displacements and velocities along a run (samples, k): v^T M xi and v^T (m R^T dr/dt, y)."""
         data = as_run(self.system, run, "Modes.amplitudes.run").data
         turned = rotations.to_matrix(self.state.orientation)
         alike = Alike(self.system.bodies)
@@ -135,7 +135,7 @@ class Modes:
     def displaced(self, mode: int, amplitudes: ArrayLike) -> tuple[Array, Array]:
         """Positions (m, n, 3) and orientations (m, n, 4) of the bodies, displaced by amplitudes (m,) along a mode.
 
-        Links of an open chain are strained, so that a large amplitude bends them and does not draw them out.
+        Links of an open chain are strained, so a large amplitude bends them and does not stretch them.
         """
         assert isinstance(self.system, Chain)
         poses, frames = Poses.of_state(self.system, self.state), self.system.alike.each(lambda body: body.frame_matrix)
@@ -153,7 +153,7 @@ class Modes:
         return np.array([state.position for state in states]), np.array([state.orientation for state in states])
 
     def visible_amplitude(self, mode: int) -> float:
-        """An amplitude that is easy to see: a tenth of the size of all in displacement, or a third of a radian between neighbours."""
+        """A visible amplitude: displaced by a tenth of the overall size, or a third of a radian between neighbours."""
         moved = self.displacement(mode)
         extent = float(np.ptp(self.state.position, axis=0).max()) or 1.0
         apart = np.diff(np.concatenate([np.zeros((1, 3)), moved.turn]), axis=0)
@@ -240,7 +240,7 @@ def _check_rest(problem: StaticProblem, balance: Balance) -> None:
 
 
 class _Solver:
-    """Modes of one equilibrium."""
+    """Computes the modes of one equilibrium."""
 
     def __init__(self, problem: StaticProblem, balance: Balance, state: State) -> None:
         self.problem, self.balance, self.state = problem, balance, state
@@ -253,7 +253,7 @@ class _Solver:
         shift = 0.0
         try:
             found: Compliance = compliance(self.problem, self.balance)
-            if not isinstance(found, Sweep):  # which needs links that are all stable, and so is the chain then
+            if not isinstance(found, Sweep):  # a Sweep needs stable links, so the chain is stable, too
                 stable = stability(self.problem, self.balance)
                 shift = round_off(self.diagonal) - 1.01 * stable.lowest if stable.negative else 0.0
         except np.linalg.LinAlgError:
@@ -272,13 +272,13 @@ class _Solver:
         return self._make(values, vectors, found.name, error, len(found.zero) - len(told.values))
 
     def _all(self, count: int | None) -> Modes:
-        """All of a short chain: those of the lower half, on a logarithmic scale, from K^-1, the others from K."""
+        """All modes of a short chain: the lower half, on a logarithmic scale, from K^-1, the others from K."""
         free, mass = self.problem.free, self.problem.mass
         zero = len(self.problem.symmetries(self.balance.poses))
         values, vectors = self._from_stiffness(zero)
         flexible, costless = self._flexible(), 0
         error = EPS * self.largest / np.maximum(np.abs(values), EPS * self.largest)
-        if not isinstance(flexible, Sweep):  # what is zero but for rounding is a motion that costs nothing, too
+        if not isinstance(flexible, Sweep):  # motions that are zero up to rounding need no energy, too
             flat = np.abs(values) <= flat_limit(self.diagonal)
             told = tell_apart(self.problem, self.balance, vectors[flat])
             costless, zero = told.zero, zero + told.zero
@@ -298,7 +298,10 @@ class _Solver:
         return self._make(values[kept], np.where(free, vectors[kept], 0.0), method, error[kept], zero)
 
     def _inverse(self, flexible: Compliance, costless: int) -> tuple[Array, Array]:
-        """Eigenvalues and vectors of M^1/2 K^-1 M^1/2; without as many motions that cost nothing but for rounding, beside which they have no digits."""
+        """Eigenvalues and vectors of M^1/2 K^-1 M^1/2, without motions whose energy is zero up to rounding.
+
+        With these, the others would lose their digits.
+        """
         mass = self.problem.mass
         inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))
         if costless:
@@ -308,7 +311,7 @@ class _Solver:
         return inverse, modes
 
     def _flexible(self) -> Compliance | None:
-        """K^-1, unless it has a singular matrix to do with."""
+        """K^-1, unless this needs a singular matrix."""
         try:
             found = compliance(self.problem, self.balance)
         except np.linalg.LinAlgError:
@@ -321,7 +324,7 @@ class _Solver:
         matrix = block_band.assemble(*problem.blocks(self.balance))[np.ix_(free, free)]
         root = np.sqrt(problem.mass.ravel()[free])
         values, modes = np.linalg.eigh(_symmetric(matrix / root[:, None] / root))
-        order = np.argsort(np.abs(values))[zero:]  # rigid motions are those nearest to nothing
+        order = np.argsort(np.abs(values))[zero:]  # rigid motions have the values nearest to zero
         order = order[np.argsort(values[order])]
         vectors = np.zeros((len(order), problem.mass.size))
         vectors[:, free] = modes[:, order].T / root
@@ -343,7 +346,7 @@ def _symmetric(matrix: Array) -> Array:
 
 
 def _rotation_vectors(q: Array) -> Array:
-    """Axis times angle, of quaternions (..., 4)."""
+    """Axis times angle, for quaternions (..., 4)."""
     q = q * np.where(q[..., :1] < 0.0, -1.0, 1.0)
     sine = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(sine, q[..., :1])

@@ -1,16 +1,18 @@
 """Newton's method for the equilibrium of a chain.
 
-Bending of a long chain is so soft (its lowest eigenvalue falls with n^-4) that stress which links happen to have makes K indefinite, and
-bounds on displacements make steps crawl, because displacements add up along the chain. Hence, where one end is free:
+Bending of a long chain is so soft (its lowest eigenvalue falls with n^-4) that any present stress in links makes K
+indefinite, and bounds on displacements make steps tiny, because displacements add up along the chain. Hence, if one end
+is free:
 
 - links are moved by strains, and the strain is bounded (`Poses.strained`);
-- K takes the wrenches in balance with the forces, not those that the links have: this is the exact matrix in relative coordinates, in
-  which the energy of links is a sum of separate terms;
+- K uses the wrenches in balance with the forces, not the present ones: this is the exact matrix in relative
+  coordinates, in which the energy of links is a sum of separate terms;
 - link stiffnesses K_b are made positive one by one.
 
-Where both ends are held, and in a ring, the bodies themselves are moved, and K is the full one. Where that is not positive, a part of the stress is left
-out: without it K always is, and what softens a chain far from its equilibrium (a load that would buckle it if it were still straight) may
-stiffen it there. Shifts by the masses would have to be enormous: slender rods have hardly any moment of inertia about their axis.
+If both ends are held, and in a ring, the bodies themselves are moved, and K is the full matrix. If it is not positive,
+a part of the stress is left out: without stress K is always positive, and stress that softens a chain far from its
+equilibrium (a load that would buckle it if it were still straight) may stiffen it there. Shifts by the masses would
+have to be enormous: slender rods have hardly any moment of inertia about their axis.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ from .at_rest import is_better
 from .poses import Poses
 from .problem import Balance, StaticProblem, mask_blocks
 
-MOST_STRAIN = 0.4  # in a step: of a link's length, and in radians
-FLOOR = 2e-3  # of the diagonal: the least that is made of an eigenvalue of a link
-SINGULAR = 1e-12  # of the diagonal: no eigenvalue
-NONE = 1e-150  # no stiffness at all
+MOST_STRAIN = 0.4  # in a step: relative to a link's length, and in radians
+FLOOR = 2e-3  # of the diagonal: lower bound for modified eigenvalues of a link
+SINGULAR = 1e-12  # of the diagonal: counts as zero
+NONE = 1e-150  # counts as no stiffness at all
 HALVINGS = 25
 CORRECTIONS = 2
 STRESS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.0)  # parts of it that are tried until the matrix is positive
@@ -43,9 +45,10 @@ class Newton:
 
     Parameters
     ----------
-    problem : what is solved
-    length : of a link: strains are measured in it
-    slight : 1 as soon as a slight shift was needed: none may do by chance of rounding, and then leads far along what costs nothing
+    problem : the static problem
+    length : of a link: the unit of strains
+    slight : 1 once a slight shift was needed: no shift may succeed by chance of rounding, and then leads far along
+        motions without energy
     """
 
     problem: StaticProblem
@@ -53,7 +56,7 @@ class Newton:
     slight: int = 0
 
     def step(self, balance: Balance) -> Balance | None:
-        """The next poses with less energy, or with less residual where the energy cannot tell any more; None if there are none."""
+        """The next poses with less energy, or less residual where the energy is lost in rounding; None if none."""
         gradient = np.where(self.free(balance), balance.gradient, 0.0)
         p = self._solve(balance, -gradient)
         scale = min(1.0, MOST_STRAIN / self._strain(balance.poses, p))
@@ -68,8 +71,11 @@ class Newton:
         return None
 
     def settled(self, balance: Balance, shifts: tuple[float, ...] = (FIRST_SHIFT,)) -> Balance | None:
-        """Nearer to a balance that is all but reached, without a step along motions that cost next to nothing, with the first of the shifts (parts of the
-        diagonal) that makes the matrix positive; None if it is unstable."""
+        """One correction of a nearly reached balance, damped along motions of almost no energy.
+
+        It uses the first of the shifts (parts of the diagonal) that makes the matrix positive; None if the balance is
+        unstable.
+        """
         free = self.free(balance)
         band = block_band.Band(*mask_blocks(*self.problem.blocks(balance), free))
         for shift in shifts:
@@ -80,10 +86,10 @@ class Newton:
         return None
 
     def _correct(self, found: Balance) -> Balance:
-        """Links shifted until they bear the force that they have to: a correction of second order, as [maratos1978] needs one.
+        """Shift links until they bear the required force: a second-order correction, needed as in [maratos1978].
 
-        Stretch and shear of a slender rod are so stiff that the way of least energy is bent sharply as its links turn; a straight step
-        along it has to be very short.
+        Stretch and shear of a slender rod are so stiff that the path of least energy curves sharply as its links
+        rotate; a straight step along it would have to be very short.
         """
         root = self.problem.root
         for _ in range(CORRECTIONS if root is not None and np.isfinite(found.energy) else 0):
@@ -96,11 +102,11 @@ class Newton:
         return found
 
     def free(self, balance: Balance) -> NDArray[np.bool_]:
-        """What is solved for."""
+        """The coordinates to solve for."""
         return self.problem.gauge(balance.poses)
 
     def _solve(self, balance: Balance, rhs: Array) -> Array:
-        """With the matrix, or with as much of the stress as leaves it positive; shifted if nothing else helps."""
+        """Solve with the matrix, or with the part of the stress that leaves it positive; shifted as a last resort."""
         problem, free = self.problem, self.free(balance)
         held = problem.root is None
         wrench = balance.values.gradient if held else problem.wrenches(balance.poses)
@@ -110,7 +116,8 @@ class Newton:
                 balance, stiffness=stiffness, wrench=part * wrench
             )  # fmt: skip
             band = block_band.Band(*mask_blocks(*blocks, free))
-            # a motion that costs nothing may seem to lead down: without half of the stress, steps along all others would be far too short
+            # a motion without energy may seem to lead down: without half of the stress, steps along all others would be
+            # far too short
             for shift in (0.0,) if tried else SLIGHT[self.slight :]:
                 factor = band.factor(shift * np.abs(band.diagonal))
                 if factor is not None:
@@ -132,20 +139,21 @@ class Newton:
         return float(max(np.abs(eta).max(), np.finfo(float).tiny))
 
     def moved(self, poses: Poses, xi: Array) -> Poses:
-        """Links by their strains; or bodies, in a ring or where both ends are held."""
+        """Move links by their strains; or bodies, in a ring or if both ends are held."""
         root = self.problem.root
         return poses.displaced(xi) if root is None else poses.strained(xi, root=root)
 
 
 def positive(stiffness: Array) -> Array:
-    """Link stiffnesses (links, 6, 6), or blocks of them: where one is not positive, its eigenvalues become their magnitudes, none too small.
+    """Link stiffnesses (links, 6, 6), or blocks of them, made positive.
 
-    Eigenvalues are those in units in which the diagonal is one. What is positive stays as it is, however soft it is: a slender rod bends
-    10 000 times more easily than it stretches.
+    Where one is not positive, its eigenvalues after scaling to a unit diagonal are replaced by their magnitudes, with a
+    lower bound. Positive ones are unchanged, however soft: a slender rod bends 10 000 times more easily than it
+    stretches.
     """
     size = np.abs(np.einsum("nii->ni", stiffness))
     largest = np.maximum(size.max(axis=1, keepdims=True), NONE)
-    size = np.where(size > SINGULAR * largest, size, largest)  # a line has nothing to turn it about itself
+    size = np.where(size > SINGULAR * largest, size, largest)  # a line has no stiffness against rotation about itself
     unit = np.sqrt(size[:, :, None] * size[:, None])
     scaled = stiffness / unit
     try:

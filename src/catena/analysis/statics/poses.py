@@ -1,8 +1,8 @@
-"""Where the bodies of a chain are, as statics moves them: places and principal rotations, marched along the chain link by link.
+"""Poses of the bodies of a chain in statics: positions and principal rotations, computed along the chain link by link.
 
-Displacements add up along a chain, so that what is moved is each link by its strain, and the bodies follow: d += Q eta_u,
-Q <- Q exp(hat eta_t), then r and R from the root on. Rotations are made orthogonal again each time; their errors would double
-with every step of Newton's method otherwise.
+Displacements add up along a chain, so each link is moved by its strain, and the bodies follow: d += Q eta_u,
+Q <- Q exp(hat eta_t), then r and R from the root on. Rotations are orthogonalised each time; otherwise their errors
+would double with every step of Newton's method.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Poses:
 
     @classmethod
     def of_state(cls, chain: Chain, state: State) -> Poses:
-        """Where a state has them."""
+        """The poses of a state."""
         return cls.of_bodies(
             state.position / unit_length(chain), principal_rotations(chain, state), closed=chain.closed
         )
 
     @classmethod
     def of_bodies(cls, position: Array, matrices: Array, *, closed: bool = False) -> Poses:
-        """Links from bodies; with the one that closes a ring."""
+        """Links from bodies, including the link that closes a ring."""
         return cls(position, matrices, *relative_poses(position, matrices, closed=closed))
 
     @property
@@ -57,7 +57,7 @@ class Poses:
         return cls(position - np.concatenate([back, np.zeros((1, 3))]), turned, d, q)
 
     def state(self, chain: Chain, time: float = 0.0) -> State:
-        """At rest there."""
+        """A state at rest with these poses."""
         frames = chain.alike.each(lambda body: body.frame_matrix)
         rest = np.zeros((len(self.position), 3))
         orientation = rotations.from_matrix(self.matrices @ frames.swapaxes(1, 2))
@@ -70,11 +70,11 @@ class Poses:
         return right - np.einsum("nij,nj->ni", transports(self.d, self.q), left)
 
     def strained(self, xi: Array, *, root: int) -> Poses:
-        """Each link by its strain; the root is displaced itself."""
+        """Move each link by its strain; the root is displaced itself."""
         return self.strained_by(self.strains(xi), xi[root], root=root)
 
     def strained_by(self, eta: Array, xi: Array, *, root: int) -> Poses:
-        """Links by strains (n - 1, 6), the root by a displacement (6,)."""
+        """Move links by strains (n - 1, 6), the root by a displacement (6,)."""
         d = self.d + np.einsum("nij,nj->ni", self.q, eta[:, :3])
         q = orthogonal(self.q @ turn_matrices(eta[:, 3:]))
         place = self.position[root] + self.matrices[root] @ xi[:3]
@@ -82,12 +82,12 @@ class Poses:
         return Poses.of_links(d, q, place, matrix, root=root)
 
     def displaced(self, xi: Array) -> Poses:
-        """Each body by itself: for rings, and for chains that are held at both ends, which a march would not meet."""
+        """Move each body separately: for rings, and for chains held at both ends, which strains would not close."""
         position = self.position + np.einsum("nij,nj->ni", self.matrices, xi[:, :3])
         return Poses.of_bodies(position, orthogonal(self.matrices @ turn_matrices(xi[:, 3:])), closed=self.closed)
 
     def with_last(self, position: Array, matrix: Array) -> Poses:
-        """The last body at another place."""
+        """Move the last body to another place."""
         places, matrices = self.position.copy(), self.matrices.copy()
         places[-1], matrices[-1] = position, matrix
         return replace(Poses.of_bodies(places, matrices))
@@ -99,14 +99,14 @@ def turn_matrices(vectors: Array) -> Array:
 
 
 def orthogonal(matrices: Array) -> Array:
-    """Nearly orthogonal matrices (..., 3, 3) made so: R (3 - R^T R)/2, twice."""
+    """Orthogonalise nearly orthogonal matrices (..., 3, 3): R (3 - R^T R)/2, twice."""
     for _ in range(2):
         matrices = 0.5 * matrices @ (3.0 * np.eye(3) - matrices.swapaxes(-1, -2) @ matrices)
     return matrices
 
 
 def scan_products(factors: Array) -> Array:
-    """Products of the first one, two, three, ... of rotations (n, 3, 3): rows of sqrt(n) of them side by side, then row after row."""
+    """Cumulative products of rotations (n, 3, 3): within rows of sqrt(n) of them side by side, then row after row."""
     n = len(factors)
     width = max(1, int(np.sqrt(n)))
     rows = -(-n // width)

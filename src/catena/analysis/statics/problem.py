@@ -1,8 +1,8 @@
-"""The problem of statics: which displacements of a chain are free, what pulls at its bodies, and how far it is from balance.
+"""The problem of statics of a chain: its free displacements, the forces on its bodies, and its distance from balance.
 
-Tweezers that stand add their springs (`traps`). Dead forces F_j act at the centres of mass, in space: gravity, ends, and what `load` adds. In the displacements of `link_mechanics` their
-potential -F.r has no second derivatives. The wrench that a link must bear follows from the forces beyond it, whatever the potential
-is, unless both ends are held.
+Fixed tweezers add their springs (`traps`). Dead forces F_j act at the centres of mass, in space: gravity, ends, and
+`load`. In the displacements of `link_mechanics` their potential -F.r has no second derivatives. The wrench that a link
+must bear follows from the forces beyond it, whatever the potential, unless both ends are held.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from .units import ScaledLinks, scale_wrenches
 Mask = NDArray[np.bool_]
 
 EPS = float(np.finfo(float).eps)
-ROUND_OFFS = 64  # in the attainable balance: places carry eps L, which a link multiplies by its stiffness
-NOTHING = 1e-9  # of the largest singular value: motions that nothing resists
-BALANCED = 1e-12  # of the sum of magnitudes: forces that add up to nothing
+ROUND_OFFS = 64  # in the attainable balance: positions have errors eps L, which a link multiplies by its stiffness
+NOTHING = 1e-9  # of the largest singular value: nothing resists motions below it
+BALANCED = 1e-12  # of the sum of magnitudes: smaller total forces count as zero
 
 
 @dataclass(frozen=True)
 class Balance:
-    """How a chain is loaded in some poses: energy, gradient (n, 6) by displacements of the bodies, and what its links are worth."""
+    """Loads of a chain in some poses: energy, gradient (n, 6) by displacements of the bodies, values of its links."""
 
     poses: Poses
     values: LinkValues
     energy: float
     noise: float  # of the energy
     gradient: Array
-    residual: float  # largest component of the gradient that is free, in the energy by `unit_length` and radians
+    residual: float  # largest free component of the gradient, in energy per `unit_length` and radian
 
     def scaled(self, factor: float) -> Balance:
         """With all energies times a factor."""
@@ -56,8 +56,8 @@ class StaticProblem:
 
     Parameters
     ----------
-    chain : its ends are clamped, displaced, free, held by tweezers that stand, or pulled by a force that is constant
-    forces : (n, 3) in space, all that act on bodies that can move; kept as all lengths are, in `unit_length`
+    chain : its ends are clamped, displaced, free, held by fixed tweezers, or pulled by a constant force
+    forces : (n, 3) in space, all that act on bodies that can move; in `unit_length`, like all lengths
     """
 
     def __init__(self, chain: Chain, forces: Array) -> None:
@@ -79,7 +79,7 @@ class StaticProblem:
         return other
 
     def scaled(self, factor: float) -> StaticProblem:
-        """The same chain with all energies times a factor; its links are those that they were."""
+        """The same chain with all energies times a factor; its links are reused."""
         other = copy(self)
         other.forces, other.traps = factor * self.forces, replace(self.traps, k=factor * self.traps.k)
         return other
@@ -97,19 +97,21 @@ class StaticProblem:
 
     @classmethod
     def of(cls, chain: Chain, load: ArrayLike | None, where: str) -> StaticProblem:
-        """With the forces that the chain itself has, and a load: (n, 3), or (3,) for the last body."""
+        """The problem with the chain's own forces, and a load: (n, 3), or (3,) for the last body."""
         return cls(chain, own_forces(chain) + load_array(chain, load, f"{where}.load"))
 
     @property
     def root(self) -> int | None:
-        """Where links are marched from: the body that is held; None where both ends are, or tweezers hold a body, and in a ring, which a march
-        would not close."""
+        """The held body, from which links are computed one by one.
+
+        None if both ends are held, if tweezers hold a body, and in a ring, which would not close.
+        """
         if self.chain.closed or (self.left_held and self.right_held) or len(self.traps):
             return None
         return -1 if self.right_held else 0
 
     def balance(self, poses: Poses) -> Balance:
-        """Energy, gradient and residual there."""
+        """Energy, gradient and residual in these poses."""
         values = self.links.values(poses.d, poses.q)
         gradient = np.zeros((self.chain.count, 6))
         gradient[self.sides[1]] = values.gradient
@@ -118,14 +120,14 @@ class StaticProblem:
         self.traps.add_gradient(poses, gradient)
         work, stored = self.forces * poses.position, self.traps.energies(poses).sum()
         energy = float(values.energy.sum() - work.sum() + stored)
-        # an energy near zero may be the difference of larger ones, as large as the stiffness against turns
+        # an energy near zero may be the difference of larger ones, as large as the stiffness against rotations
         sizes = np.abs(values.energy) + 0.01 * np.abs(values.stiffness[:, 3:, 3:]).max(axis=(1, 2))
         noise = 1e-13 * float(sizes.sum() + np.abs(work).sum() + stored)
         residual = float(np.abs(gradient[self.free]).max(initial=0.0))
         return Balance(poses, values, energy, noise, gradient, residual)
 
     def attainable(self, balance: Balance) -> float:
-        """The residual that rounding of places and rotations leaves."""
+        """The residual caused by rounding positions and rotations."""
         size = max(np.abs(balance.poses.position).max(), np.abs(balance.poses.d).max())
         stiffest = np.abs(balance.values.stiffness).sum(axis=2).max()  # no eigenvalue is larger
         return float(
@@ -133,8 +135,10 @@ class StaticProblem:
         )
 
     def wrenches(self, poses: Poses) -> Array:
-        """What each link bears in balance with the forces beyond it, on its right body in its axes, (n - 1, 6); from the end that is not
-        the root."""
+        """Wrench of each link in balance with the forces beyond it, on its right body in its axes, (n - 1, 6).
+
+        Summed from the end that is not the root.
+        """
         r = poses.position - poses.position[-1 if self.root == 0 else 0]  # moments near the free end keep their digits
         moments = np.cross(r, self.forces)
         if self.root == 0:
@@ -147,7 +151,7 @@ class StaticProblem:
     def blocks(
         self, balance: Balance, *, stiffness: Array | None = None, wrench: Array | None = None
     ) -> tuple[Array, Array]:
-        """K: second derivatives by all displacements; with another stiffness or other wrenches of the links where they are given."""
+        """K: second derivatives by all displacements; optionally with other stiffnesses or wrenches of the links."""
         values, poses = balance.values, balance.poses
         diagonal, right = assemble_blocks(
             poses.d, poses.q, values.stiffness if stiffness is None else stiffness,
@@ -166,7 +170,7 @@ class StaticProblem:
             if not turns:
                 solid = self.chain.bodies[j].moments > 0.0
                 rows.append(np.hstack([np.zeros((int(solid.sum()), 3)), poses.matrices[j].T[solid]]))
-        # turns about its anchor leave tweezers as long as they are
+        # rotations about its anchor leave the length of tweezers unchanged
         rows += [np.hstack([np.eye(3), -hat(anchor - middle)]) for anchor in self.traps.anchors]
         if self.forces.any():
             directions = np.linalg.svd(self.forces, full_matrices=False)
@@ -182,7 +186,7 @@ class StaticProblem:
         return _that_move(found * self.free, float(np.abs(poses.position - middle).max()) or 1.0)
 
     def gauge(self, poses: Poses) -> Mask:
-        """`free` without as many coordinates as there are motions of the whole chain that cost nothing."""
+        """`free` without as many coordinates as there are motions of the whole chain that need no energy."""
         from scipy.linalg import qr
 
         motions = self.symmetries(poses)
@@ -202,7 +206,7 @@ class StaticProblem:
 
 
 def mask_blocks(diagonal: Array, right: Array, free: Mask) -> tuple[Array, Array]:
-    """The blocks with the rows and columns of coordinates that are not free replaced by those of the unit matrix."""
+    """The blocks, with rows and columns of coordinates that are not free replaced by those of the unit matrix."""
     kept = free.astype(float)
     left = np.arange(len(right))
     diagonal = diagonal * kept[:, :, None] * kept[:, None]
@@ -212,7 +216,7 @@ def mask_blocks(diagonal: Array, right: Array, free: Mask) -> tuple[Array, Array
 
 
 def own_forces(chain: Chain) -> Array:
-    """Gravity, and the forces of the ends, (n, 3); an end that is not at rest, or has no potential, is refused."""
+    """Gravity, and the forces of the ends, (n, 3); refuses an end that is not at rest, or has no potential."""
     forces = chain.alike.each(lambda body: body.mass)[:, None] * np.asarray(chain.gravity, dtype=float)
     if "gravity" in chain.drives.names:
         raise CapabilityError(
@@ -240,7 +244,7 @@ def require_still(chain: Chain) -> None:
 
 
 def constant_force(end: Force) -> Array:
-    """The force of an end, if it is one that does not change."""
+    """The force of an end, if it is constant."""
     if not end.constant:
         raise CapabilityError(
             f"{end} changes with time, or acts off the centre of mass: no equilibrium is looked for with it",
@@ -266,7 +270,7 @@ def load_array(chain: Chain, load: ArrayLike | None, where: str) -> Array:
 
 
 def _that_move(motions: Array, size: float) -> Array:
-    """Displacements (k, n, 6) without combinations in which nothing moves, such as the turn of points about the line on which they lie."""
+    """Displacements (k, n, 6) without combinations that move nothing, such as rotating points on a line about it."""
     if not len(motions):
         return motions
     sizes = (motions / np.array([size] * 3 + [1.0] * 3)).reshape(len(motions), -1)
@@ -280,7 +284,7 @@ def _that_move(motions: Array, size: float) -> Array:
 
 
 def _null_space(rows: Array) -> Array:
-    """A basis, (k, 6), of what all rows (m, 6) leave alone."""
+    """A basis, (k, 6), of the null space of all rows (m, 6)."""
     padded = np.concatenate([rows, np.zeros((6, 6))])
     _, sizes, basis = np.linalg.svd(padded)
     return basis[sizes <= NOTHING * max(1.0, sizes[0])]

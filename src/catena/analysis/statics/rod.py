@@ -1,19 +1,21 @@
-"""The Cosserat rod that a long uniform chain is: `chain.rod_limit()`.
+"""The Cosserat rod limit of a long uniform chain: `chain.rod_limit()`.
 
-The rod lies along the axis of the screw; s counts links, body j is at s = j. The axis frame has a1 along the axis, a2 from it to the body;
-components are (stretch, shear 2, shear 3, twist, bend 2, bend 3). Its strain in axes that do not turn is zeta' + (h e1 x theta, 0), its
-energy density eta^T F(s)^-1 eta/2, its mass density M(s) = Rx(theta s) M Rx(-theta s) [antman2005].
+The rod lies along the axis of the screw; s counts links, body j is at s = j. The axis frame has a1 along the axis, a2
+from it to the body; components are (stretch, shear 2, shear 3, twist, bend 2, bend 3). Its strain in axes that do not
+rotate is zeta' + (h e1 x theta, 0), its energy density eta^T F(s)^-1 eta/2, its mass density
+M(s) = Rx(theta s) M Rx(-theta s) [antman2005].
 
-F(s) decides the order of convergence. The compliance of a link turned along, Rx(theta s) F Rx(-theta s), or its mean, is right to first order
-only. Here the rod has exactly the compliance of the link over every link:
+F(s) decides the order of convergence. The compliance of a link rotated along, Rx(theta s) F Rx(-theta s), or its mean,
+is accurate to first order only. Here the rod has exactly the compliance of the link over every link:
 
     int_{-1/2}^{1/2} T(x) F(j + 1/2 + x) T(x)^T dx = F of link j at its middle,      T(x) = [[1, x hat(h e1)], [0, 1]],
 
-harmonic by harmonic, Rx(p) F Rx(-p) = sum F_m e^(imp), m = -2..2, with m theta taken to (-pi, pi]. Static compliance at the bodies is then
-exact for every n, frequencies of order 2. Near a half turn the first harmonics cannot be told from their images, and F(s) may cease to
-be positive: they are dropped then, and the rod is called "reduced". Where links are much stiffer against shear than against bending over
-their length (EI/GA < h^2/12, hinges in the middle of stiff links), no rod has the shear compliance of the link: then F is that of the link
-itself, and the rod is called "local"; it is right to second order where the chain does not turn along its axis.
+harmonic by harmonic, Rx(p) F Rx(-p) = sum F_m e^(imp), m = -2..2, with m theta reduced to (-pi, pi]. Static compliance
+at the bodies is then exact for every n, frequencies of order 2. Near a half turn the first harmonics cannot be
+distinguished from their images, and F(s) may cease to be positive: then they are dropped, and the rod is called
+"reduced". If links are much stiffer against shear than against bending over their length (EI/GA < h^2/12, hinges in the
+middle of stiff links), no rod has the shear compliance of the link: then F is that of the link itself, and the rod is
+called "local"; it is accurate to second order if the chain does not rotate along its axis.
 """
 
 from __future__ import annotations
@@ -69,12 +71,12 @@ class RodLimit:
     cell: Cell = field(repr=False)
 
     def compliance_at(self, s: Array | float) -> Array:
-        """F(s), (..., 6, 6), in axes that do not turn."""
+        """F(s), (..., 6, 6), in axes that do not rotate."""
         s = np.asarray(s, dtype=float)[..., None, None]
         return np.asarray(sum((np.exp(1j * b * s) * p).real for b, p in self.harmonics.values()), dtype=float)
 
     def inertia_at(self, s: Array | float) -> Array:
-        """M(s), (..., 6, 6), in axes that do not turn."""
+        """M(s), (..., 6, 6), in axes that do not rotate."""
         turned = about_axis(self.angle * np.asarray(s, dtype=float))
         return turned @ self.inertia @ turned.swapaxes(-1, -2)
 
@@ -181,7 +183,7 @@ def find_rod(chain: Chain, cell: int = 1, at: State | Equilibrium | None = None)
 
 
 def rod_of(chain: Chain, cell: Cell) -> RodLimit:
-    """The rod of one period, in the unit of the user."""
+    """The rod of one period, in the user's unit of length."""
     resists = bool((positive(cell.stiffness) == cell.stiffness).all())
     cell = cell.scaled(unit_length(chain))
     screw = cell.screw
@@ -208,7 +210,7 @@ def rod_of(chain: Chain, cell: Cell) -> RodLimit:
 
 
 def adjoint(matrix: Array, place: Array) -> Array:
-    """Of twists (v, w) of a frame at a place with these axes, to the frame in which both are given."""
+    """Map of twists (v, w) from a frame with this position and these axes to the frame in which both are given."""
     out = np.zeros((6, 6))
     out[:3, :3] = out[3:, 3:] = matrix
     out[:3, 3:] = hat(np.asarray(place, dtype=float)) @ matrix
@@ -216,7 +218,7 @@ def adjoint(matrix: Array, place: Array) -> Array:
 
 
 def about_axis(angle: Array | float) -> Array:
-    """Rx of both halves of a twist, (..., 6, 6)."""
+    """Rx applied to both halves of a twist, (..., 6, 6)."""
     angle = np.asarray(angle, dtype=float)
     out = np.zeros((*angle.shape, 6, 6))
     out[..., 0, 0] = out[..., 3, 3] = 1.0
@@ -228,7 +230,7 @@ def about_axis(angle: Array | float) -> Array:
 
 
 def link_compliance(cell: Cell, screw: Screw) -> Array:
-    """Of a cell at the middle of its axis: the sum of those of its links, each carried along rigidly."""
+    """Compliance of a cell at the middle of its axis: the sum of those of its links, each carried along rigidly."""
     to_axis = _to_axis(screw)
     total, beyond = np.zeros((6, 6)), np.eye(6)
     for d, q, stiffness in zip(cell.d[::-1], cell.q[::-1], cell.stiffness[::-1], strict=True):
@@ -241,7 +243,7 @@ def link_compliance(cell: Cell, screw: Screw) -> Array:
 
 
 def cell_inertia(cell: Cell, screw: Screw) -> Array:
-    """Of the bodies of a cell about the axis beside the first one."""
+    """Inertia of the bodies of a cell about the point of the axis beside the first one."""
     to_axis, from_first = _to_axis(screw), np.eye(6)
     total = np.zeros((6, 6))
     for d, q, mass in zip(cell.d, cell.q, cell.mass, strict=True):
@@ -252,14 +254,14 @@ def cell_inertia(cell: Cell, screw: Screw) -> Array:
 
 
 def _to_axis(screw: Screw) -> Array:
-    """From the axes of a body to the axis frame beside it."""
+    """Map from the axes of a body to the axis frame beside it."""
     return adjoint(screw.frame.T, np.array([0.0, screw.radius, 0.0]))
 
 
 def _harmonics(
     compliance: Array, angle: float, rise: float
 ) -> tuple[dict[int, Complex], dict[int, tuple[float, Complex]]]:
-    """F_m of the turned link, and (b_m, P_m) of the rod that has its compliance over every link."""
+    """F_m of the rotated link, and (b_m, P_m) of the rod that has its compliance over every link."""
     from scipy.linalg import expm
 
     turned = about_axis(np.asarray(2.0 * np.pi * np.arange(8) / 8.0, dtype=float))
@@ -281,16 +283,16 @@ def _harmonics(
 
 
 def _wrap(angle: float) -> tuple[float, int]:
-    """An angle in [-pi, pi], and how many turns are left out."""
+    """An angle in [-pi, pi], and the number of turns removed."""
     turns = round(angle / (2.0 * np.pi))
     return angle - 2.0 * np.pi * turns, turns
 
 
 def _is_positive(harmonics: dict[int, tuple[float, Complex]]) -> bool:
-    """Whether F(s) is positive definite over one beat of its harmonics."""
+    """Whether F(s) is positive definite over one beat period of its harmonics."""
     slowest = min((abs(b) for b, _ in harmonics.values() if abs(b) > STRAIGHT), default=np.pi)
     s = np.linspace(0.0, 2.0 * np.pi / slowest, BEAT_SAMPLES)[:, None, None]
     f = sum(((np.exp(1j * b * s) * p).real for b, p in harmonics.values()), start=np.zeros((1, 1, 1)))
-    size = np.sqrt(np.abs(np.einsum("nii->ni", f)).max(axis=0))  # shifts and turns have units of their own
+    size = np.sqrt(np.abs(np.einsum("nii->ni", f)).max(axis=0))  # shifts and rotations have different units
     f = f / np.where(size > 0.0, size, 1.0)[:, None] / np.where(size > 0.0, size, 1.0)
     return bool(np.linalg.eigvalsh(0.5 * (f + f.swapaxes(1, 2)))[:, 0].min() > 0.0)

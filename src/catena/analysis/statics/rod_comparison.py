@@ -1,4 +1,4 @@
-"""Chains of growing length against the rod that they tend to: `rod.compare()`."""
+"""Chains of growing length against their rod limit: `rod.compare()`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RodComparison:
-    """Frequencies of chains of several lengths, those of the rods, and how far they are apart.
+    """Frequencies of chains of several lengths, those of the rods, and their differences.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class RodComparison:
 
     @property
     def orders(self) -> Array:
-        """(m - 1,) at which the largest error falls with the number of bodies."""
+        """(m - 1,) orders with which the largest error falls with the number of bodies."""
         worst = np.abs(self.error).max(axis=1)
         return np.log(worst[:-1] / worst[1:]) / np.log(self.sizes[1:] / self.sizes[:-1])
 

@@ -15,10 +15,10 @@ HALF_TURN = 1e-7
 
 @dataclass(frozen=True)
 class Screw:
-    """d and Q as a turn by `angle` in (-pi, pi] about an axis and a shift by `rise` >= 0 along it, in the axes of the first body.
+    """d and Q as a rotation by `angle` in (-pi, pi] about an axis and a shift by `rise` >= 0 along it.
 
-    `axis` is a unit vector, `to_axis` leads from the centre of the body to the axis, at right angles; both are the same in the axes of
-    every body of the chain.
+    All are in the axes of the first body. `axis` is a unit vector, `to_axis` leads from the centre of the body
+    perpendicularly to the axis; both are the same in the axes of every body of the chain.
     """
 
     angle: float
@@ -33,7 +33,7 @@ class Screw:
 
     @property
     def frame(self) -> Array:
-        """Columns: the axis, the way from the axis to the body, and the third; in the axes of the body."""
+        """Columns: the axis, the direction from the axis to the body, and the third; in the axes of the body."""
         outward = -self.to_axis
         if self.radius < 1e-12 * max(1.0, self.rise):
             outward = np.eye(3)[int(np.argmin(np.abs(self.axis)))]

@@ -1,4 +1,4 @@
-"""Whether an equilibrium is stable: how many ways down there are from it, and the lowest eigenvalue of K in the metric of the masses."""
+"""Stability of an equilibrium: number of unstable motions, lowest eigenvalue of K in the metric of the masses."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from .compliance import MOST_MIXED, Assembled, Compliance, Mixed, RingSweep, Swe
 from .problem import EPS, Balance, StaticProblem, mask_blocks
 from .units import power_of_two
 
-FLAT = 1e-11  # of the largest eigenvalue of a link: one that is zero
+FLAT = 1e-11  # of the largest eigenvalue of a link: counts as zero
 SHORT = 250  # bodies of a chain whose softest bending is far above rounding
-MOST_FLAT = 64  # motions that cost nothing, and are counted one by one
-NEAR = 16.0  # times the rounding of a cost: zero but for that
+MOST_FLAT = 64  # motions without energy, which are counted one by one
+NEAR = 16.0  # times the rounding error of an energy: counts as zero
 FEW = 64  # bodies up to which it is fastest to compute all eigenvalues
 
 
 @dataclass(frozen=True)
 class Stability:
-    """The number of negative eigenvalues and of zero ones, the lowest that is not one of a rigid motion, its mode (n, 6), and whether the forces that
-    are left hide more of those near zero than rounding does, or the strains of links deny what is negative."""
+    """The number of negative and of zero eigenvalues, the lowest except for rigid motions, its mode (n, 6), a doubt.
+
+    The doubt: whether the residual forces hide more of the eigenvalues near zero than rounding does, or the strains of
+    links contradict negative ones.
+    """
 
     negative: int
     flat: int
@@ -33,7 +36,7 @@ class Stability:
 
 
 def stability(problem: StaticProblem, balance: Balance) -> Stability:
-    """Of an equilibrium, or of a state near one."""
+    """Stability of an equilibrium, or of a state near one."""
     diagonal, right = weigh_stiffness(problem, balance)
     motions = len(problem.symmetries(balance.poses))
     noise = round_off(diagonal)
@@ -53,7 +56,7 @@ def stability(problem: StaticProblem, balance: Balance) -> Stability:
 
 
 def lowest_eigenvalue(problem: StaticProblem, balance: Balance) -> float:
-    """omega^2 of the lowest mode, rigid motions apart; near zero with the digits that the assembled matrix has lost."""
+    """omega^2 of the lowest mode, without rigid motions; near zero with digits that the assembled matrix has lost."""
     if len(problem.mass) > FEW:
         return stability(problem, balance).lowest
     diagonal, right = weigh_stiffness(problem, balance)
@@ -77,7 +80,7 @@ def _nearest_to_zero(flexible: Compliance, v: Array) -> float:
 
 
 def weigh_stiffness(problem: StaticProblem, balance: Balance) -> tuple[Array, Array]:
-    """M^-1/2 K M^-1/2 without motions that cost nothing; what is not free has the largest eigenvalue of all."""
+    """M^-1/2 K M^-1/2 without motions that need no energy; coordinates that are not free get the largest eigenvalue."""
     free = problem.gauge(balance.poses)
     diagonal, right = mask_blocks(*problem.blocks(balance), free)
     bodies, places = np.nonzero(~free)
@@ -90,19 +93,26 @@ def weigh_stiffness(problem: StaticProblem, balance: Balance) -> tuple[Array, Ar
 
 
 def round_off(diagonal: Array) -> float:
-    """What rounding may make of an eigenvalue zero of the assembled matrix."""
+    """Rounding error of a zero eigenvalue of the assembled matrix."""
     return float(8.0 * EPS * np.sqrt(len(diagonal)) * np.abs(diagonal).sum(axis=2).max())
 
 
 def flat_limit(diagonal: Array) -> float:
-    """The size of an eigenvalue that is zero but for rounding. Bending of a very long chain is softer than what rounding makes of a sum: there
-    only what is zero for a single body counts."""
+    """The size of an eigenvalue that is zero up to rounding.
+
+    Bending of a very long chain is softer than the rounding error of a sum: there only what is zero for a single body
+    counts.
+    """
     n = len(diagonal)
     return round_off(diagonal) / (1.0 if n <= SHORT else np.sqrt(n))
 
 
 def count_negative(problem: StaticProblem, balance: Balance, diagonal: Array, right: Array, noise: float) -> int:
-    """Exactly those of the links where they bear nothing and one end is free: there K = B^T K_b B with a square B [horn2013]."""
+    """Number of negative eigenvalues of K.
+
+    If links bear nothing and one end is free, it is exactly that of the links: there K = B^T K_b B with a square B
+    [horn2013].
+    """
     if is_unstressed(problem, balance) and problem.root is not None and can_sweep(problem):
         sizes = np.linalg.eigvalsh(balance.values.stiffness)
         return int((sizes < -FLAT * sizes[:, -1:]).sum())
@@ -113,17 +123,20 @@ def count_negative(problem: StaticProblem, balance: Balance, diagonal: Array, ri
 
 
 def is_unstressed(problem: StaticProblem, balance: Balance) -> bool:
-    """Whether links bear no more than what rounding makes."""
+    """Whether links bear no more than rounding errors."""
     return bool(np.abs(balance.values.gradient).max() <= problem.attainable(balance))
 
 
 def can_sweep(problem: StaticProblem) -> bool:
-    """Whether every body has three moments of inertia (a line or a point leaves displacements without energy), and no tweezers hold it."""
+    """Whether no tweezers hold a body, and every body has three moments of inertia.
+
+    A line or a point leaves displacements without energy.
+    """
     return not len(problem.traps) and all(body.kind in ("solid", "planar") for body in problem.chain.alike.distinct)
 
 
 def compliance(problem: StaticProblem, balance: Balance) -> Compliance:
-    """K^-1 in the way that keeps most digits."""
+    """K^-1 in the form that keeps most digits."""
     sizes = np.linalg.eigvalsh(balance.values.stiffness)
     definite = bool((sizes[:, 0] > FLAT * sizes[:, -1]).all())
     if definite and can_sweep(problem) and is_unstressed(problem, balance):
@@ -134,7 +147,7 @@ def compliance(problem: StaticProblem, balance: Balance) -> Compliance:
 
 
 def _lowest(problem: StaticProblem, balance: Balance, diagonal: Array) -> tuple[float, Array, ToldApart]:
-    """The lowest eigenvalue above rounding of the assembled matrix, its mode, and what is below; by inverse iteration with several vectors."""
+    """The lowest eigenvalue above the rounding of the assembled matrix, its mode, and what is below; from K^-1."""
     try:
         found = compliance(problem, balance)
     except np.linalg.LinAlgError:
@@ -146,22 +159,25 @@ def _lowest(problem: StaticProblem, balance: Balance, diagonal: Array) -> tuple[
     near: list[Array] = []
     while True:
         values, modes = lowest_modes(found, 1)
-        # a shift is seen through the coordinates that are left out, and comes back several times as large
+        # the omitted coordinates feel a shift, and return it several times as large
         cost = _cost(problem, balance, modes[0]) if getattr(found, "shift", 0.0) else values[0]
         if isinstance(found, Sweep) or abs(cost) > flat_limit(diagonal) or len(found.zero) - rigid == MOST_FLAT:
             break
         near.append(modes[0])
         found.leave_out(modes)
     told = tell_apart(problem, balance, np.array(near).reshape(len(near), *problem.mass.shape))
-    if not isinstance(found, Sweep) and tell_apart(problem, balance, modes).zero:  # this one may be nothing, too
+    if not isinstance(found, Sweep) and tell_apart(problem, balance, modes).zero:  # this one may be zero, too
         told = replace(told, hidden=True)
     return float(values[0]), modes[0], told
 
 
 @dataclass(frozen=True)
 class ToldApart:
-    """Of motions that cost next to nothing: eigenvalues, the lowest first, modes (k, n, 6) and uncertainty of those that do cost or give something; how many
-    do not; and whether forces that are left are more than rounding in that."""
+    """Result of `tell_apart` for motions that need almost no energy.
+
+    Eigenvalues, lowest first, modes (k, n, 6) and uncertainties of those that do need or release energy; the number of
+    the others; and whether residual forces exceed rounding in this.
+    """
 
     values: Array
     modes: Array
@@ -170,7 +186,7 @@ class ToldApart:
     hidden: bool = False
 
     def among(self, values: Array, modes: Array, error: Array) -> tuple[Array, Array, Array]:
-        """Together with others, and their relative errors, the lowest first."""
+        """Merged with others, and their relative errors, lowest first."""
         values, modes = np.append(self.values, values), np.concatenate([self.modes, modes])
         error = np.append(self.noise / np.abs(self.values), error)
         order = np.argsort(values, kind="stable")
@@ -178,10 +194,11 @@ class ToldApart:
 
 
 def tell_apart(problem: StaticProblem, balance: Balance, modes: Array) -> ToldApart:
-    """Those whose eigenvalues are zero within the rounding of the assembled matrix, by the strains of the links: a motion that costs next to nothing
-    hardly strains them, so that nothing cancels. What is left is what rounding of places makes of the wrenches, and what is left of the forces.
+    """Separate eigenvalues that are zero within the rounding of the assembled matrix, by the strains of the links.
 
-    Eigenvalues are those of the energy of these motions among themselves.
+    A motion that needs almost no energy hardly strains them, so there is no cancellation. The remaining errors are
+    those of the wrenches from rounded positions, and the residual forces. Eigenvalues are those of the energy
+    restricted to these motions.
     """
     poses, values = balance.poses, balance.values
     left, right = problem.sides
@@ -202,7 +219,7 @@ def tell_apart(problem: StaticProblem, balance: Balance, modes: Array) -> ToldAp
 
 
 def _uncertainty(problem: StaticProblem, balance: Balance, modes: Array, eta: Array) -> tuple[Array, Array]:
-    """Of v^T K v, of motions (k, n, 6) that strain the links by eta (k, links, 6): by rounding, and by forces that are left."""
+    """Uncertainty of v^T K v from rounding and residual forces, for motions (k, n, 6) with strains (k, links, 6)."""
     poses, values = balance.poses, balance.values
     left, right = problem.sides
     arm = np.maximum(1.0, np.linalg.norm(poses.d, axis=1))
@@ -234,9 +251,9 @@ def lowest_modes(compliance: Compliance, count: int) -> tuple[Array, Array]:
 
     size = compliance.mass.size
     operator = LinearOperator((size, size), matvec=lambda v: compliance.weighted(v.reshape(1, -1))[0], dtype=float)
-    some = np.cos(np.arange(size) ** 2.0)  # definite, and along no mode in particular
+    some = np.cos(np.arange(size) ** 2.0)  # deterministic, and not aligned with any mode
     if count < size - 1:
-        # in a time near that of the modes: ARPACK takes what is below some 1e-11 for nothing
+        # in a unit of time near that of the modes: ARPACK treats values below about 1e-11 as zero
         unit = power_of_two(float(np.linalg.norm(operator @ some) / np.linalg.norm(some)) or 1.0)
         operator = operator / unit
         inverse, vectors = eigsh(operator, k=count, which="LM", v0=some, tol=0)  # zeros come out with either sign

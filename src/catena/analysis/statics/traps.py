@@ -1,10 +1,12 @@
-"""Tweezers in statics: springs V = k/2 |x - A|^2 from points of bodies to anchors that stand.
+"""Tweezers in statics: springs V = k/2 |x - A|^2 from points of bodies to fixed anchors.
 
-Displacements are those of `link_mechanics`: r + R u, R exp(hat theta), in principal axes. With the arm a of the point in the body and s = R^T (x - A)
+Displacements are those of `link_mechanics`: r + R u, R exp(hat theta), in principal axes. With the arm a of the point
+in the body and s = R^T (x - A)
 
     x - A = R (s + u + theta x a + theta x (theta x a)/2 + ...)
 
-so that the gradient is k (s, a x s), and the second derivatives are k J^T J + k [(s a^T + a s^T)/2 - (s.a) 1] in the turns, J = (1, -hat a).
+so the gradient is k (s, a x s), and the second derivatives are k J^T J + k [(s a^T + a s^T)/2 - (s.a) 1] in the
+rotations, J = (1, -hat a).
 """
 
 from __future__ import annotations
@@ -62,23 +64,23 @@ class Traps:
         return np.einsum("mij,mj->mi", back, poses.position[self.bodies] - self.anchors) + self.arms
 
     def forces(self, poses: Poses) -> Array:
-        """On the bodies, in space, (n, 3)."""
+        """Forces on the bodies, in space, (n, 3)."""
         made = np.zeros((len(poses.position), 3))
         pulls = -self.k[:, None] * np.einsum("mij,mj->mi", poses.matrices[self.bodies], self.stretches(poses))
         np.add.at(made, self.bodies, pulls)
         return made
 
     def energies(self, poses: Poses) -> Array:
-        """V of each."""
+        """V of each spring."""
         return 0.5 * self.k * (self.stretches(poses) ** 2).sum(axis=1)
 
     def add_gradient(self, poses: Poses, gradient: Array) -> None:
-        """To that of the bodies, (n, 6)."""
+        """Add the gradient to that of the bodies, (n, 6)."""
         s = self.stretches(poses)
         np.add.at(gradient, self.bodies, self.k[:, None] * np.hstack([s, np.cross(self.arms, s)]))
 
     def stiffness(self, poses: Poses, *, stressed: bool = True) -> Array:
-        """(n, 6, 6): second derivatives, or, without what stress adds, the part that is never negative."""
+        """(n, 6, 6): second derivatives; or, without the contribution of stress, the part that is never negative."""
         made = np.zeros((len(poses.position), 6, 6))
         for body, k, a, s in zip(self.bodies, self.k, self.arms, self.stretches(poses), strict=True):
             j = np.hstack([np.eye(3), -hat(a)])
@@ -88,6 +90,6 @@ class Traps:
         return made
 
     def noise(self, poses: Poses) -> float:
-        """What rounding of places makes of the largest force or torque."""
+        """Error of the largest force or torque from rounding positions."""
         size = np.abs(poses.position[self.bodies]).max(initial=0.0) + np.abs(self.anchors).max(initial=0.0)
         return float(np.max(self.k * (1.0 + np.abs(self.arms).max(axis=1)), initial=0.0) * size)

@@ -1,7 +1,7 @@
-"""Uniform states: every link alike, or every cell of links. Where links rest, and how they rest under an axial pull.
+"""Uniform states: every link the same, or every cell of links, at rest or under an axial pull.
 
-Under a force T along the axis of its screw, a link bears the wrench (T e, c x T e) on its right body, e the axis and c the way to it,
-both the same in the axes of all bodies: six equations for d and Q.
+Under a force T along the axis of its screw, a link bears the wrench (T e, c x T e) on its right body, e the axis and c
+the vector to it, both the same in the axes of all bodies: six equations for d and Q.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Links = NDArray[np.int64]
 
 MOST_STEPS = 100
 HALVINGS = 30
-CALMER = 0.5  # of the gradient before: progress, where the energy cannot tell any more
-RESTING = 1e-11  # of the stiffness of a link times its length: a gradient that is none
-ROUNDED = 8.0 * float(np.finfo(float).eps)  # of the same: what rounding leaves, below which no step helps
-SAME_ENERGY = 1e-11  # of energies and stiffnesses: energies of the same place
-UNSTABLE = 1e-10  # of the stiffness: an eigenvalue that is negative
-ALIKE = 1e-6  # relative positions and rotations that are taken for equal
+CALMER = 0.5  # factor of the gradient that counts as progress, where the energy is lost in rounding
+RESTING = 1e-11  # of the stiffness of a link times its length: a gradient that counts as zero
+ROUNDED = 8.0 * float(np.finfo(float).eps)  # of the same: rounding error, below which no step helps
+SAME_ENERGY = 1e-11  # of energies and stiffnesses: equal energies belong to the same place
+UNSTABLE = 1e-10  # of the stiffness: a larger negative eigenvalue is unstable
+ALIKE = 1e-6  # relative positions and rotations that count as equal
 DISTANCES = 16  # tried along each direction
-KEPT = 256  # of the starts that are relaxed
-ASKEW = (0.7, -0.4, 0.9)  # a turn that leaves nothing as it was
+KEPT = 256  # number of starts that are relaxed
+ASKEW = (0.7, -0.4, 0.9)  # a rotation without any symmetry
 
 
 def link_length(chain: Chain, d: Array) -> float:
-    """In which strains are measured: the usual length of a link; where all centres coincide, the radius of gyration of a body."""
+    """The unit of strains: the usual length of a link; if all centres coincide, the radius of gyration of a body."""
     lengths = np.linalg.norm(d, axis=1)
     some = lengths[lengths > 0.0]
     if len(some):
@@ -50,7 +50,7 @@ def link_length(chain: Chain, d: Array) -> float:
 def relax_links(
     mechanics: ScaledLinks, links: Links, d: Array, q: Array, length: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Each link by itself at a minimum of its energy, from d and Q on; and which of them have come to rest."""
+    """Relax each link separately to a minimum of its energy, from d and Q on; and which of them are at rest."""
     for _ in range(MOST_STEPS):
         d, q, moved = relaxing_step(mechanics, links, d, q, length)
         if not moved.any():
@@ -63,7 +63,7 @@ def relax_links(
 def relaxing_step(
     mechanics: ScaledLinks, links: Links, d: Array, q: Array, length: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """A step of Newton's method for each link, with a line search of its own; and which of them have moved."""
+    """A Newton step for each link, with its own line search; and which of them have moved."""
     values = mechanics.values(d, q, links)
     d, q, moved = d.copy(), q.copy(), np.zeros(len(d), dtype=bool)
     gradient = values.gradient
@@ -82,7 +82,7 @@ def relaxing_step(
         new_q = orthogonal(q[todo] @ turn_matrices(eta[:, 3:]))
         tried = mechanics.values(new_d, new_q, links[todo])
         slope = (gradient[todo] * eta).sum(axis=1)
-        # an energy near zero may be the difference of larger ones, as large as the stiffness against turns
+        # an energy near zero may be the difference of larger ones, as large as the stiffness against rotations
         noise = 1e-14 * (np.abs(values.energy[todo]) + np.abs(values.stiffness[todo, 3:, 3:]).max(axis=(1, 2)))
         calmer = np.abs(tried.gradient).max(axis=1) < CALMER * np.abs(gradient[todo]).max(axis=1)
         better = (tried.energy <= values.energy[todo] + 1e-4 * slope) & (-slope > noise)
@@ -94,7 +94,7 @@ def relaxing_step(
 
 
 def resting_poses(chain: Chain) -> Poses:
-    """Every link in the deepest minimum of its energy that is found from many relative positions; the first body at the origin.
+    """Every link in the deepest minimum found from many relative positions; the first body at the origin.
 
     A ring whose links would not close in this way is wound about a circle.
     """
@@ -123,7 +123,7 @@ def resting_links(chain: Chain) -> tuple[Array, Array]:
 
 
 def _wound(chain: Chain, d: Array, q: Array) -> Poses:
-    """A ring of equal links: their screw line about a circle, with the whole number of turns that twists it least."""
+    """A ring of equal links: their screw line about a circle, with the integer number of turns that twists it least."""
     screw = screw_of(d[0], q[0])
     if len(chain.interactions.alike_links[0]) > 1 or screw.rise <= ALIKE * np.linalg.norm(d[0]):
         raise InputError(
@@ -134,10 +134,10 @@ def _wound(chain: Chain, d: Array, q: Array) -> Poses:
 
 
 def _find_declared_rest(mechanics: ScaledLinks, links: Links) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """d and Q where potentials of links say that they rest, and for which of the links that is a stable place; all at once."""
+    """d and Q of rest positions declared by link potentials, and where these are stable; for all links at once."""
     interactions, frames = mechanics.chain.interactions, mechanics.frames
-    poses = [_declared_poses(potential) for potential in interactions.distinct_bonds]  # in the unit of the user
-    which = interactions.arrays["link_which"][links]  # -1, where there is none: the last row
+    poses = [_declared_poses(potential) for potential in interactions.distinct_bonds]  # in the user's unit of length
+    which = interactions.arrays["link_which"][links]  # -1 means none: the last row
     d, q = (np.concatenate([*(pose[part] for pose in poses), _declared_poses(None)[part]])[which] for part in (0, 1))
     found = np.isfinite(d[:, 0])
     if interactions.has_pairs:
@@ -153,7 +153,7 @@ def _find_declared_rest(mechanics: ScaledLinks, links: Links) -> tuple[Array, Ar
 
 
 def _declared_poses(potential: Linkwise | None) -> tuple[Array, Array]:
-    """Where a link potential says that it rests, a row for each of its numbers; d is nan where it does not say."""
+    """The rest position declared by a link potential, a row for each set of parameters; d is nan if there is none."""
     count = 1 if potential is None else potential.links or 1
     pose = None if potential is None else potential.resting_pose
     if pose is None:
@@ -162,7 +162,7 @@ def _declared_poses(potential: Linkwise | None) -> tuple[Array, Array]:
 
 
 def resting_link(mechanics: ScaledLinks, link: int) -> tuple[Array, Array]:
-    """d and Q of the deepest minimum of one link, in principal axes: the best of several hundred starts, relaxed."""
+    """d and Q of the deepest minimum of one link, in principal axes: the best of several hundred relaxed starts."""
     d, q = _find_known_rests(mechanics, link)
     if len(d) != 1 or mechanics.chain.interactions.pairs[link] is not None:
         d, q = (np.concatenate(both) for both in zip((d, q), _trial_poses(mechanics, link), strict=True))
@@ -182,17 +182,17 @@ def resting_link(mechanics: ScaledLinks, link: int) -> tuple[Array, Array]:
     size = np.abs(energy[np.isfinite(energy)]).max() + np.abs(values.stiffness[np.isfinite(energy)]).max()
     lowest = int(
         np.argmax(energy <= energy.min() + SAME_ENERGY * size)
-    )  # the first of those that are one place but for rounding
+    )  # the first of those at the same place up to rounding
     return d[lowest], q[lowest]
 
 
 def _is_stable(stiffness: Array) -> NDArray[np.bool_]:
-    """Whether no displacement of a link lowers its energy, (links,), but for rounding."""
+    """Whether no displacement of a link lowers its energy beyond rounding, (links,)."""
     return np.linalg.eigvalsh(stiffness)[:, 0] >= -UNSTABLE * np.abs(stiffness).max(axis=(1, 2))
 
 
 def _trial_poses(mechanics: ScaledLinks, link: int) -> tuple[Array, Array]:
-    """Positions along 14 directions, each with the rotations of a cube and with these askew, at the distance with the least energy."""
+    """Positions in 14 directions at the distance of least energy, with the rotations of a cube, plain and askew."""
     chain = mechanics.chain
     radii = [
         np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in chain.interactions.joined(link)
@@ -215,7 +215,7 @@ def _trial_poses(mechanics: ScaledLinks, link: int) -> tuple[Array, Array]:
 
 
 def _find_known_rests(mechanics: ScaledLinks, link: int) -> tuple[Array, Array]:
-    """Where the parts of a link potential say that they rest."""
+    """Rest positions declared by the parts of a link potential."""
     bond = mechanics.chain.interactions.bonds[link]
     left, right = mechanics.frames[link], mechanics.frames[(link + 1) % len(mechanics.frames)]
     parts = [] if bond is None else getattr(bond.of_link(link), "terms", (bond.of_link(link),))
@@ -237,7 +237,7 @@ def _cube_rotations() -> Array:
 
 
 def uniform_link(chain: Chain, poses: Poses) -> tuple[Array, Array] | None:
-    """d and Q if all links are of one kind and alike in these poses, else None."""
+    """d and Q if all links are of one kind and have the same pose, else None."""
     if len(chain.interactions.alike_links[0]) > 1:
         return None
     d, q = poses.d, poses.q
@@ -272,9 +272,9 @@ def pulled_link(
 
 
 def pulled_start(chain: Chain, poses: Poses, forces: Array, root: int) -> Poses | None:
-    """For a uniform chain that is pulled at its free end: the uniform state under that pull about the axis it has, root apart.
+    """For a uniform chain pulled at its free end: the uniform state under that pull about its axis, except the root.
 
-    Only the layers at the ends are left to relax, so that the number of iterations does not grow with the chain.
+    Only the layers at the ends are left to relax, so the number of iterations does not grow with the chain.
     """
     known = uniform_link(chain, poses)
     last = -1 if root == 0 else 0
@@ -298,7 +298,7 @@ def pulled_start(chain: Chain, poses: Poses, forces: Array, root: int) -> Poses 
 
 
 def _about_the_axis(position: Array, matrix: Array, before: Screw, after: Screw) -> tuple[Array, Array]:
-    """Where a body would be whose screw has changed, the axis being where it was."""
+    """The position of a body whose screw has changed while the axis stays in place."""
     centre = position + matrix @ before.to_axis
     turned = matrix @ before.frame @ after.frame.T
     return centre - turned @ after.to_axis, turned

@@ -1,10 +1,11 @@
-"""Many chains on a CUDA GPU, one thread for each body: its numbers stay in registers, its neighbours are seen in memory that a block shares.
+"""Many chains on a CUDA GPU, one thread for each body: its numbers in registers, its neighbours in shared memory.
 
-A block holds as many whole chains as fit; how threads work together is said by the view and the method (`catena.kernels.bodies`). What is kept from launch to
-launch is (row, member, body), so that neighbouring threads touch neighbouring numbers. Where somebody looks at the members, their bodies are copied, and
-the steps go on: a launch takes longer than a step of many short chains, and at first nearly every step is looked at. After some such stops a second kernel
-gathers the states and finds the energies of links, with a thread for each body, and a third publishes and measures, with a thread for each member, adding up in
-the order of the processor.
+A block holds as many whole chains as fit; the view and the method define how threads cooperate
+(`catena.kernels.bodies`). The state kept between launches is (row, member, body), so that adjacent threads access
+adjacent numbers. Where members are looked at, their bodies are copied, and the steps go on: a launch takes longer than
+a step of many short chains, and at first nearly every step is looked at. After some such stops a second kernel gathers
+the states and computes the energies of links, with a thread for each body, and a third publishes and measures, with a
+thread for each member, adding in the same order as the CPU.
 """
 
 from __future__ import annotations
@@ -59,22 +60,22 @@ from .members import (
 from .members import build as build_for_members
 from .rows import CudaKernel, launch
 
-WARP = 32  # threads that go in step
-MOST_THREADS = 256  # of a block: each may have all the registers that there are for one
-REGISTERS = 168  # of a thread: some numbers do not fit, but half as many threads more run at a time
-LOOK_REGISTERS = 128  # alike: 65 536 members are looked at at once
-SHARED_BYTES = 48 * 1024  # of memory that a block shares, without being asked for
-SUMS = 8  # of a body, the last of them that of its chain
-COPIES_BYTES = 2**30  # of bodies where members are looked at, ...
-COPIES_SHARE = 0.05  # ... of what is free on the GPU
+WARP = 32  # threads that run in lockstep
+MOST_THREADS = 256  # of a block: each may use the maximum number of registers per thread
+REGISTERS = 168  # per thread: some numbers are spilled, but half as many threads more run at a time
+LOOK_REGISTERS = 128  # per thread: 65 536 members are looked at together
+SHARED_BYTES = 48 * 1024  # of shared memory for a block that needs no opt-in
+SUMS = 8  # per body, the last one that of its chain
+COPIES_BYTES = 2**30  # for copies of bodies at stops, ...
+COPIES_SHARE = 0.05  # ... and as a fraction of the free memory of the GPU
 MOMENTUM = 3
 PARTIAL = 24  # sums of the momenta of a chain
-ALONE = "alone"  # scratch of a body that is turned by itself
-LINK_TERMS = "link_terms"  # energies of the links, where they are known
+ALONE = "alone"  # scratch of a body for its own rotation
+LINK_TERMS = "link_terms"  # energies of the links, if known
 
 
 class Stop(NamedTuple):
-    """Where members are looked at: after so many steps of a launch, for a sample row (-1: none) or a look (stride 0: none)."""
+    """A point where members are looked at: steps since the launch, sample row (-1: none), look's stride (0: none)."""
 
     done: int
     row: int
@@ -84,9 +85,10 @@ class Stop(NamedTuple):
 def advance_body(
     z, copies, stops, i, before, after, j, begin, goal, dt, par, tab, carry, w, sums, shown, links, momenta, partial
 ):  # fmt: skip
-    """Go with body j of the chain z (rows, bodies), from step `begin` of a launch on, from stop to stop, but not beyond its `goal`; a status, the first that is not OK.
+    """Advance body j of the chain z (rows, bodies) from step `begin` of a launch to its `goal`, stopping at all stops.
 
-    copies (stops, rows, bodies) take what it is at all stops but the last, where it is in z.
+    Returns the first status that is not OK. copies (stops, rows, bodies) receive its numbers at all stops but the last,
+    where they are in z.
     """
     last = z.shape[0] - 1
     load_body(z, j, w)
@@ -105,12 +107,15 @@ def advance_body(
             here = copies[s] if s < stops.shape[0] - 1 else z
             store_body(w, here, j)
             here[last, j] = pending
-        together()  # what a method counts for its chain, one thread has written
+        together()  # one thread has written what the method counts for its chain
     return ended
 
 
 def gather_state(there, z, j, par, gathered, terms):
-    """Gather the state of body j of the chain z (rows, bodies), and find the energy of its link; a thread that has no body goes along."""
+    """Gather the state of body j of the chain z (rows, bodies), and compute the energy of its link.
+
+    Threads without a body take part, because all must reach the barriers.
+    """
     if there:
         gather_body(z, j, par, gathered)
     together()
@@ -125,9 +130,9 @@ def look_at_member(
     k, gathered, z, count, done, row, stride, last, first, every, par, carry, ended, samples, scale, looks,
     now, start, worst, sums, edges, added, settled, outcome,
 ):  # fmt: skip
-    """Look at member k after `done` steps of a launch: a sample row (-1: none), a look (stride 0: none); fold what there is after the last.
+    """Look at member k after `done` steps: sample row (-1: none), stride of a look (0: none); fold after the last.
 
-    The status of a member whose bodies failed is that of the first of these.
+    A member whose bodies failed gets the status of the first of these.
     """
     width = samples.shape[1] - account_width(carry)
     public = width - scale.shape[0]
@@ -151,7 +156,7 @@ def look_at_member(
 
 
 def status_of(z, ended, count):
-    """How a chain is after so many steps: the first of its bodies that failed counts, or a number that is large beyond use."""
+    """Status of a chain after `count` steps: that of its first failed body, NOT_FINITE if a number is too large."""
     for j in range(z.shape[1]):
         if count > 0 and ended[j] != OK:
             return ended[j]
@@ -164,7 +169,7 @@ def status_of(z, ended, count):
 
 @dataclass(frozen=True)
 class BodyProgram(CudaProgram):
-    """The same by bodies: `kernel` and `arrays` are those of the looks, `gathering` of what these ask for."""
+    """A program by bodies: `kernel` and `arrays` belong to the looks, `gathering` computes what these need."""
 
     steps: CudaKernel
     steps_arrays: Arrays
@@ -175,7 +180,7 @@ class BodyProgram(CudaProgram):
 
     @property
     def chains(self) -> int:
-        """Members of a block."""
+        """Number of members in a block."""
         return self.threads // self.bodies.count
 
     @property
@@ -184,7 +189,7 @@ class BodyProgram(CudaProgram):
 
 
 def build(system: System, method: Method) -> CudaProgram:
-    """The program of this pair for the GPU of this machine: a thread for each body where they can share a step, else for each member."""
+    """The program of this pair for this machine's GPU: a thread for each body, or for each member if not possible."""
     pairing = Pairing.of(system, method)
     bodies, stepper = bodies_of(pairing), pairing.stepper
     if bodies is None:
@@ -216,7 +221,7 @@ def build(system: System, method: Method) -> CudaProgram:
 
 
 def bodies_of(pairing: Pairing) -> Bodies | None:
-    """How threads share the bodies of a system; None if each follows a member of its own."""
+    """How threads share the bodies of a system; None if each thread steps a whole member."""
     if pairing.view.bodies is None or pairing.stepper.of_body is None:
         return None
     bodies = pairing.view.bodies()
@@ -224,7 +229,7 @@ def bodies_of(pairing: Pairing) -> Bodies | None:
 
 
 def kernels_of(pairing: Pairing) -> tuple[Kernel, ...]:
-    """The kernels of the steps, of gathering states and of the looks, all slots filled; none where a thread follows a member."""
+    """The kernels for steps, gathering and looks, all slots filled; empty if each thread steps a whole member."""
     bodies, stepper = bodies_of(pairing), pairing.stepper
     if bodies is None or stepper.of_body is None:
         return ()
@@ -237,17 +242,20 @@ def kernels_of(pairing: Pairing) -> tuple[Kernel, ...]:
 
 
 def measure_width(bodies: Bodies) -> int:
-    """Numbers that are gathered of a body, with the energy of its link."""
+    """Numbers gathered per body, including the energy of its link."""
     return bodies.gathered + bodies.terms
 
 
 def shared_bytes(bodies: Bodies, threads: int) -> int:
-    """Of the memory that the chains of a block share."""
+    """Size of the shared memory for the chains of a block."""
     return 8 * ((bodies.shown + bodies.linked + MOMENTUM) * threads + PARTIAL * (threads // bodies.count))
 
 
 def threads_for(bodies: Bodies) -> int:
-    """Threads of a block, in whole warps: few of them idle, and as few as possible, since all wait for each other; 0 if a chain does not fit."""
+    """Threads of a block, in whole warps: few of them idle, and as few as possible, since all wait for each other.
+
+    0 if a chain does not fit.
+    """
     fitting = [
         threads
         for threads in range(WARP, MOST_THREADS + 1, WARP)
@@ -262,7 +270,10 @@ def threads_for(bodies: Bodies) -> int:
 
 
 def steps_kernel(arrays: Arrays, bodies: Bodies, threads: int, *, closed: bool) -> str:
-    """The kernel of the steps: a thread finds its member and its body, and its neighbours in the block. Threads that have none go along and do nothing."""
+    """The kernel of the steps: a thread finds its member, its body, and its neighbours in the block.
+
+    Threads without a body do nothing.
+    """
     n, chains = bodies.count, threads // bodies.count
     before = {
         "z": array_type(3), "copies": array_type(4), "stops": array_type(2, "int64"), "dt": array_type(1), "counts": array_type(1, "int64"),
@@ -298,7 +309,10 @@ def steps_kernel(arrays: Arrays, bodies: Bodies, threads: int, *, closed: bool) 
 
 
 def gathering_kernel(arrays: Arrays, bodies: Bodies, threads: int) -> str:
-    """The kernel that gathers states, threads as for the steps. A member that does not come to a stop is not gathered there, but at the last one as it is."""
+    """The kernel that gathers states, with threads as for the steps.
+
+    A member that does not reach a stop is not gathered there, but at the last stop, in its present state.
+    """
     n, chains = bodies.count, threads // bodies.count
     before = {
         "z": array_type(3), "copies": array_type(4), "stops": array_type(2, "int64"), "counts": array_type(1, "int64"),
@@ -321,7 +335,7 @@ def gathering_kernel(arrays: Arrays, bodies: Bodies, threads: int) -> str:
 
 
 def without_own(arrays: Arrays) -> Arrays:
-    """Those that travel: each body has room of its own to be turned by itself, and the energies of links differ from stop to stop."""
+    """The arrays that are sent: without scratch for a body's rotation, and without energies of links (one per stop)."""
     scratch = {name: array for name, array in arrays.scratch.items() if name not in (ALONE, LINK_TERMS)}
     return Arrays(arrays.parameters, scratch)
 
@@ -359,14 +373,14 @@ def begin_bodies(start, z):
 
 @functools.cache
 def begin_bodies(kernel: Kernel) -> CudaKernel:
-    """(start (m, size), or (1, size) for all, z (rows, m, bodies)): what is kept of the bodies of members, from their starts."""
+    """Kernel (start (m, size), or (1, size) for all, z (rows, m, bodies)): initialise bodies from starts."""
     parts = collector.collect(kernel, {})
     text = headers.module_text("where bodies begin", parts, [], header=headers.CUDA, entry="@_fn")
     return load(text + BEGIN, "starts of bodies on CUDA", "begin_bodies")
 
 
 class BodyDriver(MemberDriver):
-    """Members in progress on the GPU, as `MemberDriver`, by a program of bodies."""
+    """Members in progress on the GPU, like `MemberDriver`, stepped by a program of bodies."""
 
     program: BodyProgram
 
@@ -381,7 +395,7 @@ class BodyDriver(MemberDriver):
         return {"z": z, "carry": self._carry}
 
     def _make_room(self) -> None:
-        """For bodies at stops: what they are at all but the last, and what is gathered of them at each."""
+        """Allocate memory for the bodies at all stops but the last, and for the gathered numbers at each stop."""
         bodies, m, array = self.program.bodies, self.members, require_cuda().device_array
         each = 8 * m * bodies.count * (bodies.rows + measure_width(bodies))
         self._most_copies = copies = int(min(COPIES_BYTES, COPIES_SHARE * free_memory()) / each)
@@ -390,7 +404,7 @@ class BodyDriver(MemberDriver):
         self._terms: DeviceArray = array((copies + 1, bodies.terms, bodies.count, m))
 
     def _give_starts(self) -> NDArray[np.float64]:
-        """The starts of the members; older stores have all stepped variables."""
+        """The starts of the members; older stores have all stepped variables instead."""
         z, view = self.followed.z, self.program.view
         assert view.begin is not None
         if z.shape[1] != view.dimension:
@@ -399,7 +413,7 @@ class BodyDriver(MemberDriver):
         return np.array([view.begin.pack(state) for state in states])
 
     def _launch(self, counts: NDArray[np.int64]) -> None:
-        """Steps with the stops among them, some at a time, and looks at the members there; none at all: the rows of the starts."""
+        """Make steps, several stops at a time, and look at the members there; with no steps, record the starts."""
         self._counts.copy_to_device(counts)
         most = int(counts.max(initial=0))
         if most <= 0:
@@ -416,7 +430,7 @@ class BodyDriver(MemberDriver):
                 begin, first = stop.done, number
 
     def _stops(self, most: int) -> Iterator[Stop]:
-        """Where members are looked at, and the end."""
+        """The stops where members are looked at, and the end."""
         first = at = self.step
         while at < first + most:
             due, look = (at // self.every + 1) * self.every, look_after(at)
@@ -444,10 +458,10 @@ class BodyDriver(MemberDriver):
 
     @property
     def _threads(self) -> int:
-        """Of all blocks."""
+        """Number of threads in all blocks."""
         return -(-self.members // self.program.chains) * self.program.threads
 
 
 def driver_for(program: CudaProgram) -> type[MemberDriver]:
-    """Who follows the members of a program."""
+    """The driver for the members of a program."""
     return BodyDriver if isinstance(program, BodyProgram) else MemberDriver

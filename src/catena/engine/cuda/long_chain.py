@@ -1,8 +1,8 @@
-"""One long chain on a CUDA GPU, a thread for each body: what neighbours see of each other stands in the memory of the GPU.
+"""One long chain on a CUDA GPU, a thread for each body: neighbours see each other's numbers in global memory.
 
-A sweep is two launches: all bodies move and show themselves, then all links are found. So the bits are those of a processor, whatever the number of bodies.
-Where a run is sampled or looked at, the state comes back, and the processor publishes and measures it: sums over a million bodies in their order
-are nothing for a GPU.
+A sweep is two launches: all bodies move and publish their positions, then all links are computed. So the bits are those
+of the CPU, whatever the number of bodies. Where a run is sampled or looked at, the state is copied back, and the CPU
+publishes and measures it: a sum over a million bodies in their order does not suit a GPU.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BLOCK = 128  # threads
 
 
 def is_sound_body(z, j):
-    """1 if no number of body j is large beyond use."""
+    """1 if all numbers of body j are within the limit."""
     for row in range(z.shape[0]):
         if not abs(z[row, j]) < LARGEST:
             return 0
@@ -42,7 +42,7 @@ def is_sound_body(z, j):
 
 
 def require_bodies(of: Program | Pairing, *, watched: bool) -> None:
-    """CapabilityError for a run that a GPU cannot share, or where there is none; watched: it has sections or events."""
+    """CapabilityError for a run that a GPU cannot share, or without a GPU; watched: it has sections or events."""
     if watched or of.view.bodies is None or of.stepper.of_body is None or not of.stepper.in_sweeps:
         raise CapabilityError(
             f"the steps of {of.method} for {of.system.title} cannot be shared by the threads of a GPU", where="simulate.device",
@@ -53,7 +53,11 @@ def require_bodies(of: Program | Pairing, *, watched: bool) -> None:
 
 @dataclass(frozen=True)
 class LongProgram:
-    """The kernels for one chain: its bodies move, are joined, and are gathered; their particles are placed, and the energies of links found; whether a body is sound."""
+    """The kernels for one chain.
+
+    They move bodies, join them and gather their states; place particles; compute the energies of links; and check
+    whether a body is sound.
+    """
 
     bodies: Bodies
     move: CudaKernel
@@ -165,12 +169,12 @@ KERNELS: dict[str, Callable[[Arrays, Bodies, bool], str]] = {
 
 
 class GpuDriver(Driver):
-    """A run in progress, as `Driver`, whose steps the threads of a GPU share.
+    """A run in progress, like `Driver`, whose steps are shared by the threads of a GPU.
 
     Parameters
     ----------
     program, z, t0, dt, every : as for `Driver`
-    compiled : what measures; or it is plain Python, as the program is
+    compiled : whether measuring is compiled; otherwise plain Python, as the program is
     """
 
     def __init__(self, program: Program, z: Array, *, t0: float, dt: float, every: int, compiled: bool = True) -> None:
@@ -198,7 +202,7 @@ class GpuDriver(Driver):
         self.z = self.z[:0]  # it is on the GPU now
 
     def _send(self, z: Array) -> None:
-        """Go on from stepped variables, or from what a checkpoint holds of them."""
+        """Send stepped variables, or the part of them that a checkpoint holds, to the GPU."""
         fold, bodies = self.program.view.fold, self._long.bodies
         assert fold is not None
         kept = z if z.shape == (fold.size,) else fold.fold(z)
@@ -208,15 +212,15 @@ class GpuDriver(Driver):
         self._pending, self._settled = float(kept[-1]), False
 
     def _fetch(self) -> Array:
-        """What a checkpoint holds of the stepped variables."""
+        """The part of the stepped variables that a checkpoint holds."""
         return np.append(self._there.copy_to_host()[:-1].ravel(), self._pending)
 
     def variables(self) -> Array:
-        """The stepped variables, brought back from the GPU; particles and constants are not among them."""
+        """The stepped variables, copied from the GPU, without particles and constants."""
         return self.program.view.stepped(self._fetch())
 
     def state(self) -> dict[str, Array]:
-        """All that the future depends on, by name."""
+        """Everything that determines the future, by name."""
         return {"z": self._fetch(), **self._on_the_processor()}
 
     def _on_the_processor(self) -> dict[str, Array]:
@@ -234,7 +238,7 @@ class GpuDriver(Driver):
                 getattr(self, name)[...] = array
 
     def way_back(self) -> Callable[[], None]:
-        """What brings the state back as it is now; its variables stay on the GPU."""
+        """A function that restores the present state, whose variables stay on the GPU."""
         step, pending, kept = self.step, self._pending, require_cuda().device_array_like(self._there)
         kept.copy_to_device(self._there)
         others = {name: array.copy() for name, array in self._on_the_processor().items()}
@@ -251,14 +255,14 @@ class GpuDriver(Driver):
         return self._fetch_worst_status() == OK
 
     def _fetch_worst_status(self) -> int:
-        """The worst status since somebody asked."""
+        """The worst status since the last call."""
         status = int(self._failed.copy_to_host()[0])
         if status != OK:
             self._failed.copy_to_device(np.zeros(1, dtype=np.int64))
         return status
 
     def _call(self, steps: int, rows: Array, *, ahead: int = 0) -> tuple[int, int]:
-        """As the loop does it (`catena.engine.loop`)."""
+        """The same as the loop does (`catena.engine.loop`)."""
         if steps == 0:
             self._record(rows[0], self._gather_states())
             return OK, 0
@@ -281,7 +285,7 @@ class GpuDriver(Driver):
         return OK, made
 
     def _sweep(self, steps: int) -> int:
-        """Steps of which nothing is seen; how they ended."""
+        """Make steps without recording; returns a status."""
         kicks, drifts = self.program.stepper.tab
         after = float(kicks[-1]) * self.dt
         if not self._settled:
@@ -296,7 +300,7 @@ class GpuDriver(Driver):
         return self._fetch_worst_status()
 
     def _launch(self, *, moves: bool, push: float, glide: float, after: float) -> None:
-        """A sweep, or the forces alone."""
+        """Launch a sweep, or compute the forces only."""
         count, program = self._long.bodies.count, self._long
         seen = self._shown, self._links
         launch(
@@ -306,7 +310,7 @@ class GpuDriver(Driver):
         launch(program.join, count, self._there, *seen, *self._par["join"], block=BLOCK)
 
     def _gather_states(self) -> Array:
-        """The gathered state, on the processor, where the energies of its links are known then."""
+        """The gathered state on the CPU, including the energies of its links."""
         count, long = self._long.bodies.count, self._long
         launch(long.gather, count, self._there, self._gathered, *self._par["gather"], block=BLOCK)
         launch(long.place, count, self._there, self._gathered, *self._par["place"], block=BLOCK)
@@ -316,14 +320,14 @@ class GpuDriver(Driver):
         return self._gathered_here
 
     def _record(self, row: Array, gathered: Array) -> None:
-        """A sample row."""
+        """Write a sample row."""
         public = self.program.system.public_width
         with np.errstate(all="ignore"):
             self._publish(gathered, row[:public])
             self._measure(gathered, row[public : self.program.defined_width], self.scale)
 
     def _look(self, gathered: Array, stride: int) -> None:
-        """As `take_look`."""
+        """The same as `take_look`."""
         latest, sizes, looks = self.looks[LATEST], self.looks[SIZES], self.looks
         sizes[...] = 0.0
         with np.errstate(all="ignore"):

@@ -1,11 +1,11 @@
 """Many members of an ensemble on a CUDA GPU: the loop of one run, one thread per member.
 
-The functions are those of the processor, collected with another header. Arrays are (component, member), so that
-neighbouring threads touch neighbouring numbers; member k sees the strided views `z[:, k]`. Parameters have a row that all members
-share, or one for each; scratch has the member last, too. Sample rows stay on the GPU: each launch folds the deviations of the
-invariants into running sums, and only what is asked for travels.
+The functions are those of the CPU, collected with another header. Arrays are (component, member), so that adjacent
+threads access adjacent numbers; member k sees the strided views `z[:, k]`. Parameters have one row that all members
+share, or one for each; scratch also has the member last. Sample rows stay on the GPU: each launch folds the deviations
+of the invariants into running sums, and only requested results are copied to the CPU.
 
-Multiplications and additions are not fused, and elementary functions are our own: the bits are those of the processor.
+Multiplications and additions are not fused, and elementary functions are our own: the bits are those of the CPU.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .rows import DEFAULT, MEASURED, CudaKernel, Landing, Stream, begin_members,
 
 BLOCK = 128  # threads
 SKIP = -1  # count of a member that has failed: its thread does nothing
-MEMORY_SHARE = 0.7  # of what is free on the GPU
+MEMORY_SHARE = 0.7  # of the free memory of the GPU
 SAMPLE_BYTES = 2**28  # for the sample rows of a launch
 
 
@@ -48,12 +48,12 @@ def advance_member(
     k, z, e, t0, dt, first, counts, every, par, tab, work, carry, samples, scale, looks, now, start, worst,
     sums, edges, added, settled, outcome,
 ):  # fmt: skip
-    """Make counts[k] steps with member k and fold its sample rows; outcome takes status and steps made.
+    """Make counts[k] steps with member k and fold its sample rows; outcome receives status and steps made.
 
-    now takes the row of the state reached. As for a single run, a state that is large beyond use or has an undefined
+    now receives the row of the state reached. As for a single run, a state that exceeds the limit or has an undefined
     invariant is a failure, wherever samples are taken.
     """
-    idle = tab[0]  # no section looks: what `advance` hands on for them is never read
+    idle = tab[0]  # a placeholder for the arrays of sections, which `advance` never reads here
     status, made = advance(
         z[:, k], e[:, k], t0[k], dt[k], first, counts[k], every, par, tab, work[:, k], carry[:, k],
         samples[:, :, k], scale[:, k], looks[:, :, k], idle, idle, idle, idle,
@@ -74,7 +74,10 @@ def advance_member(
 
 
 def fold_member(status, rows, number, public, now, samples, start, worst, sums, edges, added, settled):
-    """Fold the sample rows of a launch, the first of which is sample `number`, if all of them and the row of the state reached are finite; the status."""
+    """Fold the rows of a launch (the first is sample `number`) if they and the row of the state reached are finite.
+
+    Returns the status.
+    """
     width = public + start.shape[0]
     if status == OK:
         for i in range(width):
@@ -106,13 +109,13 @@ class DeviceArray(Protocol):
 
 @dataclass(frozen=True)
 class CudaProgram(OfPair):
-    """The kernel of a pair of system and method, with the sizes its arrays need."""
+    """The kernel of a pair of system and method, with the sizes of its arrays."""
 
     kernel: CudaKernel
 
     @property
     def state_size(self) -> int:
-        """Numbers of a member besides those that it keeps in `carry`, with a copy of what a launch begins with."""
+        """Numbers per member besides `carry`, with a copy of the state at the start of a launch."""
         return self.stepper.work + 4 * self.view.dimension
 
 
@@ -138,7 +141,7 @@ RECORDED = {
 
 
 def kernel_text(arrays: Arrays) -> str:
-    """The kernel: it finds its member, and gathers the arrays of `par`, which travel one by one: of scratch those of the member."""
+    """The kernel text: it finds its member and gathers `par` from single arrays, of scratch only the member's part."""
     before = {
         "z": array_type(2), "e": array_type(2), "t0": array_type(1), "dt": array_type(1), "first": "types.int64",
         "counts": array_type(1, "int64"), "every": "types.int64", "kinds": array_type(1, "int64"),
@@ -160,7 +163,7 @@ def types_of(arrays: Arrays) -> dict[str, str]:
 
 def entry_text(name: str, arguments: Mapping[str, str], **options: int) -> str:
     """The head of a kernel with these types."""
-    # lto: the linker would fuse again what NVVM was told not to; the simulator does not know such options
+    # lto: the linker would fuse again what NVVM was told not to fuse; the simulator has no such options
     return f"""
 from numba import config, types
 _options = {{}} if config.ENABLE_CUDASIM else {{"lto": False, **{options}}}
@@ -170,8 +173,7 @@ def {name}({", ".join(arguments)}):"""
 
 
 def pass_on(name: str, arrays: Arrays) -> str:
-    """How the kernel hands an array on: without the element that stands for none; of scratch, which has the member last, what is this
-    member's, and of parameters its row or the one that all share."""
+    """How the kernel passes an array on, without padding: of scratch the member's part, of parameters its row."""
     places = ["0:0" if length == 0 else ":" for length in arrays.together[name].shape]
     if name in arrays.scratch:
         return f"par_{name}[{', '.join([*places, 'k'])}]"
@@ -179,15 +181,15 @@ def pass_on(name: str, arrays: Arrays) -> str:
 
 
 def _pad(array: np.ndarray) -> np.ndarray:
-    """The same, with an element in place of none: a GPU refuses arrays without elements."""
+    """The same array, with one element if it is empty: a GPU refuses empty arrays."""
     return array if array.size else np.zeros([max(1, length) for length in array.shape], dtype=array.dtype)
 
 
-_loaded: dict[tuple[str, str], CudaKernel] = {}  # by text and name: pairs that differ in numbers share a kernel
+_loaded: dict[tuple[str, str], CudaKernel] = {}  # by text and name: pairs that differ only in numbers share a kernel
 
 
 def load(text: str, title: str, name: str = "advance_members") -> CudaKernel:
-    """The kernel of that name in a text; the title is for those who wait."""
+    """Compile the kernel of that name in a text; the title is for the log message."""
     if (text, name) not in _loaded:
         log_message(f"compiling {title} (a few seconds)")
         namespace: dict[str, object] = {"__name__": "catena_generated_cuda"}
@@ -200,7 +202,7 @@ def load(text: str, title: str, name: str = "advance_members") -> CudaKernel:
 
 
 def is_simulated() -> bool:
-    """Whether the GPU is plain Python, which can check subscripts (`bounds`) and knows no machine code."""
+    """Whether the GPU is simulated in plain Python, which can check subscripts (`bounds`) but has no machine code."""
     from numba import config
 
     return bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
@@ -208,9 +210,9 @@ def is_simulated() -> bool:
 
 @contextmanager
 def without_contraction() -> Iterator[None]:
-    """Multiply and add are rounded each, as on the processor.
+    """Round products and sums separately, as on the CPU.
 
-    NVVM fuses them unless given -fma=0, and numba-cuda knows that option only as a part of its fastmath.
+    NVVM fuses them unless given -fma=0, and numba-cuda supports that option only as a part of its fastmath.
     """
     if is_simulated():
         yield
@@ -227,8 +229,8 @@ def without_contraction() -> Iterator[None]:
 
 @functools.cache
 def require_cuda() -> ModuleType:
-    """numba.cuda, or the error that says what is missing."""
-    if not hasattr(np, "row_stack"):  # numpy 2.5 dropped the name, numba-cuda 0.30 still asks for it
+    """numba.cuda; raises an error that says what is missing."""
+    if not hasattr(np, "row_stack"):  # numpy 2.5 removed it, numba-cuda 0.30 still uses it
         vars(np)["row_stack"] = np.vstack
     try:
         import numba_cuda  # noqa: F401  # numba's own numba.cuda is another, older one
@@ -253,13 +255,13 @@ def gpu_name() -> str:
 
 
 def gpus_alike() -> list[int]:
-    """Numbers of the GPUs that can run what is compiled for the first; which ones a process sees is said by CUDA_VISIBLE_DEVICES."""
+    """Numbers of the GPUs (see CUDA_VISIBLE_DEVICES) that can run what is compiled for the first."""
     able = [gpu.compute_capability for gpu in require_cuda().gpus]
     return [number for number, capability in enumerate(able) if capability == able[0]]
 
 
 def use_gpu(number: int) -> None:
-    """Whatever this thread does from now on is done there."""
+    """Select the GPU for this thread."""
     require_cuda().select_device(number)
 
 
@@ -272,18 +274,18 @@ def members_at_once(program: CudaProgram) -> int:
 
 
 def free_memory() -> float:
-    """Bytes of the GPU's memory that nobody has; infinitely many under the simulator."""
+    """Free memory of the GPU in bytes; inf in the simulator."""
     return float(require_cuda().current_context().get_memory_info()[0])
 
 
 def send(array: np.ndarray) -> DeviceArray:
-    """The same numbers on the GPU."""
+    """Copy an array to the GPU."""
     made: DeviceArray = require_cuda().to_device(np.ascontiguousarray(array))
     return made
 
 
 def send_together(arrays: Mapping[str, np.ndarray]) -> dict[str, DeviceArray]:
-    """Arrays on the GPU, those of one type one behind the other: each journey takes longer than its numbers."""
+    """Copy arrays to the GPU, all of one type in a single transfer: the latency exceeds the time for the numbers."""
     there = {}
     for kind in {array.dtype for array in arrays.values()}:
         alike = {name: array for name, array in arrays.items() if array.dtype == kind}
@@ -295,14 +297,14 @@ def send_together(arrays: Mapping[str, np.ndarray]) -> dict[str, DeviceArray]:
 
 
 class MemberDriver:
-    """Members in progress on the GPU. `made` counts the steps of each, `status` says how it is.
+    """Members in progress on the GPU. `made` counts the steps of each, `status` holds its status.
 
     Parameters
     ----------
     program : from `build`
-    members : what they are, and where they start
+    members : the members and their starts
     every : steps between samples
-    edges : numbers of the samples at which the blocks of the audit begin and end
+    edges : sample numbers at which the blocks of the audit begin and end
     """
 
     def __init__(self, program: CudaProgram, members: Members, *, every: int, edges: NDArray[np.int64]) -> None:
@@ -341,7 +343,7 @@ class MemberDriver:
         self._counts = cuda.device_array(m, dtype=np.int64)
 
     def _spread(self, rows: np.ndarray) -> DeviceArray:
-        """(kinds, ...) numbers, on the GPU (..., m): only the rows travel."""
+        """(kinds, ...) numbers, expanded on the GPU to (..., m): only the rows are transferred."""
         cuda = require_cuda()
         whole: DeviceArray = cuda.device_array((*rows.shape[1:], self.members), dtype=rows.dtype)
         flat = np.ascontiguousarray(rows.reshape(len(rows), -1))
@@ -351,7 +353,7 @@ class MemberDriver:
         return whole
 
     def _zeros(self, *shapes: tuple[int, ...]) -> list[DeviceArray]:
-        """Arrays (..., m) of these shapes, one behind the other: memory is asked for once."""
+        """Zeros (..., m) with these shapes, one after the other in a single allocation."""
         ends = np.cumsum([0, *map(math.prod, shapes)]).tolist()
         whole = self._spread(np.zeros((1, ends[-1])))
         return [
@@ -360,21 +362,21 @@ class MemberDriver:
         ]
 
     def _send_arrays(self, arrays: Arrays) -> list[DeviceArray]:
-        """What a kernel finds in `par`; what another one finds, too, is there once."""
+        """Send the arrays of `par` for a kernel; an array shared by several kernels is sent once."""
         new = {name: _pad(self.followed.par[name]) for name in arrays.together if name not in self._there}
         self._there |= {name: self._spread(array) for name, array in new.items() if name in arrays.scratch}
         self._there |= send_together({name: array for name, array in new.items() if name in arrays.parameters})
         return [self._there[name] for name in arrays.together]
 
     def _first_state(self) -> dict[str, DeviceArray]:
-        """All that a launch goes on from, the member the second of its axes."""
+        """Everything from which a launch continues, with the member as second axis."""
         self._work = require_cuda().device_array((max(1, self.program.stepper.work), self.members))
         z = self._begin(send(np.transpose(self.followed.z)))
         [e] = self._zeros((self.program.view.dimension,))
         return {"z": z, "e": e, "carry": self._carry}
 
     def _begin(self, starts: DeviceArray) -> DeviceArray:
-        """The stepped variables (n, m) of starts: these, or grown on the GPU."""
+        """The stepped variables (n, m) of starts: the starts themselves, or grown on the GPU."""
         view = self.program.view
         if view.begin is None or starts.shape[0] == view.dimension:
             return starts
@@ -383,7 +385,7 @@ class MemberDriver:
         return z
 
     def begin(self) -> None:
-        """Find the rows of the starts, from which deviations are counted, before the first step.
+        """Compute the rows of the starts, from which deviations are measured, before the first step.
 
         A member whose invariants are not defined at its start has failed.
         """
@@ -393,14 +395,14 @@ class MemberDriver:
         self._start.copy_to_device(self._now[self.program.system.public_width : self.program.defined_width])
 
     def rows(self) -> tuple[Array, Array]:
-        """(m, defined_width) rows of the starts, and of the states as they are; to be taken once, at the end."""
+        """(m, defined_width) rows of the starts, and of the present states; call it once, at the end."""
         first, last, *_ = self._landing.arrays()
         self._receive_start()
         self._now[: self.program.defined_width].copy_to_host(last)
         return first.T, last.T
 
     def _receive_start(self) -> None:
-        """The rows of the starts come while the GPU makes steps, in a stream of their own."""
+        """Copy the rows of the starts while the GPU makes steps, in a stream of its own."""
         if not self._start_is_here:
             receiving: Stream = require_cuda().stream()
             self._first.copy_to_host(self._landing.arrays()[0], receiving)
@@ -408,9 +410,9 @@ class MemberDriver:
             self._start_is_here = True
 
     def advance(self, steps: int, *, keep: bool) -> Array:
-        """Make steps with every member that has not failed; a failing one stays before the failing step.
+        """Make steps with every member that has not failed; a failing one stays at the state before the failing step.
 
-        Returns the sample rows (m, rows, width) if they are to be kept, nan after a failure, else none.
+        Returns the sample rows (m, rows, width) if they are to be kept, nan after a failure; otherwise None.
         """
         steps = min(steps, self.most_rows * self.every)
         for name, array in self._state.items():
@@ -434,7 +436,7 @@ class MemberDriver:
         return rows
 
     def concluded(self) -> dict[str, Array]:
-        """Of the invariants, by name (`MEASURED`): (m, k), nan for members that failed."""
+        """Results for the invariants, by name (`MEASURED`): (m, k), nan for members that failed."""
         cuda = require_cuda()
         made = cuda.device_array((len(MEASURED), *self._worst.shape))
         launch(
@@ -444,7 +446,7 @@ class MemberDriver:
         return dict(zip(MEASURED, measured.transpose(0, 2, 1), strict=True))
 
     def carry(self) -> Array:
-        """(m, n) what the method has noted of each member."""
+        """(m, n) what the method has stored in `carry` for each member."""
         return self._carry.copy_to_host().T
 
     def sums(self) -> Array:
@@ -452,7 +454,7 @@ class MemberDriver:
         return self._sums.copy_to_host().transpose(2, 0, 1)
 
     def added(self) -> Array:
-        """Of what the method adds up: sums (m, 3, k) over what is left out, and both halves of the rest."""
+        """Sums of the method: (m, 3, k) over the part that is left out, and both halves of the rest."""
         if self.program.width == self.program.defined_width:
             return np.zeros((self.members, self._added.shape[0], 0))
         return self._added.copy_to_host(self._landing.arrays()[3]).transpose(2, 0, 1)
@@ -460,9 +462,9 @@ class MemberDriver:
     def _stop_before_failure(
         self, which: NDArray[np.bool_], status: NDArray[np.int64], steps: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Put members that failed in the launch just made to their last sound states; why they failed, steps made.
+        """Put members that failed in the last launch back to their last sound states; their status and steps made.
 
-        By bisection: a state that is not sound leads to no sound one, and steps repeated have the same bits.
+        By bisection: a state that is not sound never leads to a sound one, and repeated steps have the same bits.
         """
         before = {name: array.copy_to_host()[:, which] for name, array in self._before.items()}
         part = type(self)(
@@ -490,12 +492,12 @@ class MemberDriver:
 
     @property
     def sampled(self) -> tuple[DeviceArray, ...]:
-        """Sample rows (rows, width, m) of the last launch, and what their times follow from: t0, dt and kinds of the members."""
+        """Sample rows (rows, width, m) of the last launch; for their times: t0, dt and kinds of the members."""
         return self._samples, self._t0, self._dt, self._kinds
 
     @property
     def _recorded(self) -> tuple[DeviceArray, ...]:
-        """`RECORDED`."""
+        """The arrays of `RECORDED`."""
         return (
             self._samples, self._scale, self._looks, self._now, self._start, self._worst, self._sums, self._edges, self._added,
             self._settled, self._outcome,

@@ -1,4 +1,4 @@
-"""Reductions of members on a CUDA GPU: the kernel of `catena.engine.reducing`, on sample rows that stay there."""
+"""Reductions of members on a CUDA GPU: the kernel of `catena.engine.reducing`, on sample rows that stay on the GPU."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .rows import launch
 
 
 class GpuReducer:
-    """What members in progress are reduced to.
+    """A reduction of members in progress.
 
     Parameters
     ----------
     kernel : takes (row, t, par, kept)
     driver : of the members
-    first : (n,) numbers kept of each before the first sample
+    first : (n,) numbers kept for each before the first sample
     """
 
     def __init__(self, kernel: Kernel, driver: MemberDriver, first: Array) -> None:
@@ -37,7 +37,7 @@ class GpuReducer:
         self._kept = send(np.repeat(first[:, None], driver.members, axis=1))
 
     def take(self, number: int, rows: int) -> None:
-        """Take the rows of the last launch, the first of which is sample `number`, of members that have not failed."""
+        """Reduce the rows of the last launch (the first is sample `number`) of members that have not failed."""
         driver = self._driver
         samples, t0, dt, kinds = driver.sampled
         launch(
@@ -46,7 +46,7 @@ class GpuReducer:
         )  # fmt: skip
 
     def kept(self) -> Array:
-        """(m, n) what is kept of each."""
+        """(m, n) numbers kept for each."""
         return np.ascontiguousarray(self._kept.copy_to_host().T)
 
 

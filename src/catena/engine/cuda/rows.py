@@ -1,4 +1,4 @@
-"""Kernels of a GPU in which no system has a part: a row repeated for all members, and what the audits conclude."""
+"""GPU kernels that depend on no system: a row repeated for all members, and the conclusions of audits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ...kernels.marks import Kernel
 from .. import collector, headers
 from ..folding import conclude
 
-MEASURED = ("worst", "scale", "seen", "lasting", "usual")  # places of what `conclude_members` makes
+MEASURED = ("worst", "scale", "seen", "lasting", "usual")  # places of the results of `conclude_members`
 BLOCK = 128  # threads
-THREADS = 4  # of the processor, for what is done while a GPU works
+THREADS = 4  # on the CPU, for work while the GPU is busy
 
 
 @runtime_checkable
@@ -27,7 +27,10 @@ class CudaKernel(Protocol):
 
 
 class Stream(Protocol):
-    """Work of a GPU that goes in order; that of another one may be done meanwhile, the default stream (`DEFAULT`) waits for all, and all for it."""
+    """A stream of GPU work, done in order.
+
+    Other streams may run meanwhile; the default one (`DEFAULT`) waits for all, and all for it.
+    """
 
     def synchronize(self) -> None: ...
 
@@ -68,7 +71,7 @@ def conclude_members(samples, status, start, worst, scale, sums, looks, made):
 
 @functools.cache
 def repeat_rows() -> CudaKernel:
-    """(rows (kinds, n), kinds (m), out (n, m)): out[:, k] becomes the row of member k, or the one that all share."""
+    """Kernel (rows (kinds, n), kinds (m), out (n, m)): out[:, k] becomes the row of member k, or the shared row."""
     return _load(REPEAT, "repeat_rows")
 
 
@@ -83,7 +86,7 @@ def begin_members(start, z):
 
 @functools.cache
 def begin_members(kernel: Kernel) -> CudaKernel:
-    """(start (size, m), z (n, m)): the stepped variables of members from their starts, see `catena.kernels.declarations.Begin`."""
+    """Kernel (start (size, m), z (n, m)): the stepped variables of members from their starts, see `Begin`."""
     parts = collector.collect(kernel, {})
     text = headers.module_text("where members begin", parts, [], header=headers.CUDA, entry="@_fn")
     return _load(text + BEGIN, "begin_members")
@@ -91,7 +94,10 @@ def begin_members(kernel: Kernel) -> CudaKernel:
 
 @functools.cache
 def conclude_members() -> CudaKernel:
-    """(samples, status, start, worst, scale, sums, looks, made): `made` (what, invariant, member), by `MEASURED`; see `folding.conclude_members`."""
+    """Kernel (samples, status, start, worst, scale, sums, looks, made): see `folding.conclude_members`.
+
+    It writes `made` (result, invariant, member), with results ordered as in `MEASURED`.
+    """
     parts = collector.collect(conclude, {})
     text = headers.module_text("what the audits conclude", parts, [], header=headers.CUDA, entry="@_fn")
     return _load(text + CONCLUDE, "conclude_members")
@@ -106,7 +112,10 @@ def _load(text: str, name: str) -> CudaKernel:
 
 
 class Landing:
-    """Arrays into which numbers of a GPU will be copied: threads ask the system for their memory while the GPU works, which takes longer than the copy."""
+    """Host arrays for copies from a GPU.
+
+    Threads touch their memory while the GPU works, because the first access takes longer than the copy.
+    """
 
     def __init__(self, *shapes: tuple[int, ...]) -> None:
         self._arrays = [np.empty(shape) for shape in shapes]
@@ -115,15 +124,15 @@ class Landing:
         self._touched = [self._executor.submit(part.fill, 0.0) for part in parts]
 
     def arrays(self) -> list[np.ndarray]:
-        """All of them."""
+        """All arrays."""
         wait(self._touched)
         self._executor.shutdown()
         return self._arrays
 
 
 def launch(kernel: CudaKernel, members: int, *arguments: object, block: int = BLOCK, stream: Stream = DEFAULT) -> None:
-    """Run a kernel with a thread for each member, so many of them in a block."""
+    """Run a kernel with a thread for each member, in blocks of `block` threads."""
     threads = min(block, members)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Grid size")  # few members leave the GPU idle: so be it
+        warnings.filterwarnings("ignore", message="Grid size")  # a few members cannot fill the GPU, and that is fine
         kernel[-(-members // threads), threads, stream](*arguments)

@@ -6,13 +6,13 @@ from ..fused import as_double, as_integer, counted, multiply_add
 from . import coefficients as c
 from .polynomials import four
 
-SHIFT = 1.5 * 2.0**52  # added to a number, it leaves a whole one in the last bits
+SHIFT = 1.5 * 2.0**52  # adding it to a number leaves the nearest integer in the last bits
 SHIFT_BITS = as_integer(SHIFT)
-PLAIN = 700.0  # exp of what is smaller is neither near infinity nor near the smallest number
+PLAIN = 700.0  # below it, exp is near neither infinity nor the smallest number
 
 
 def power_of_e(x, rest):
-    """exp(x + rest) = a (1 + change) 2^k, a in [1, 2), change small; |x| < 2^30, rest small beside it. Of other x it makes nothing useful.
+    """exp(x + rest) = a (1 + change) 2^k, a in [1, 2), change small; needs |x| < 2^30 and a rest much smaller.
 
     x = (64 k + j) log(2)/64 + r, and exp(r) = 1 + r + r^2 (...).
     """
@@ -32,14 +32,15 @@ def times_two_to(a, k):
 
 
 def scale_by_power(x, k):
-    """x 2^k, rounded once, though 2^k be no number: -2044 <= k <= 2046."""
+    """x 2^k, rounded once, even if 2^k is out of range: -2044 <= k <= 2046."""
     half = k >> 1
     return x * times_two_to(1.0, half) * times_two_to(1.0, k - half)
 
 
 def exp(x):
     """e^x."""
-    # before the question, not after it: lanes of vector registers answer it both ways, and would look into the tables twice
+    # before the test, not after it: lanes of vector registers compute both branches, and would do the table lookup
+    # twice
     a, change, k = power_of_e(x, 0.0)
     if abs(x) < PLAIN:
         scale = times_two_to(a, k)
@@ -48,7 +49,7 @@ def exp(x):
 
 
 def extreme_exp(x, a, change, k):
-    """The same where it is very large, very small, or nothing."""
+    """The same for very large, very small results, and nan."""
     if x > 710.0:
         return math.inf
     if x < -746.0:
@@ -59,10 +60,10 @@ def extreme_exp(x, a, change, k):
 
 
 def exp_in_lanes(x):
-    """e^x where lanes of vector registers wait for it: 0 down from -700, infinite from 700 on.
+    """e^x for lanes of vector registers: 0 below -700, inf from 700 on.
 
-    x = k log(2) + r, and a polynomial for all of exp(r): to look something up for eight lanes takes longer than six more coefficients do.
-    What is very large or very small has no formula of its own, which all lanes would compute, too.
+    x = k log(2) + r, and a polynomial for all of exp(r): a table lookup for eight lanes takes longer than six more
+    coefficients. Very large and very small results have no separate formula, because all lanes would compute it, too.
     """
     shifted = multiply_add(x, c.EXP_DOUBLINGS, SHIFT)
     doublings = shifted - SHIFT

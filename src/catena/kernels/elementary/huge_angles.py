@@ -1,7 +1,7 @@
 """Remainders of very large angles modulo pi/2: M. H. Payne and R. N. Hanek, SIGNUM Newsletter 18 (1983) 19.
 
-Of the product of an angle with 2/pi only the last two digits before the point and some after it matter, so only those digits of 2/pi
-take part that meet them: nine groups of 24, in whole numbers.
+Of the product of an angle with 2/pi, only the last two bits before the point and some after it matter. So only the bits
+of 2/pi that contribute to these are used: nine groups of 24, in integer arithmetic.
 """
 
 import math
@@ -17,12 +17,12 @@ FRACTION = 2**52 - 1
 
 @apart
 def remainder_of_huge(x):
-    """x = n pi/2 + r + rest: n modulo 4, r, rest, for |x| >= 2^30; not a number for what is not finite."""
+    """x = n pi/2 + r + rest: n modulo 4, r, rest, for |x| >= 2^30; nan if x is not finite."""
     bits = as_integer(abs(x))
     if bits >= 2047 << 52:
         return 0, math.nan, math.nan
     n, fraction, beyond = quarters((bits & FRACTION) | (1 << 52), (bits >> 52) - 1075)
-    first = multiply_add(fraction, c.HALF_PI_1, 0.0)  # a product that no compiler of a GPU fuses with the sums below
+    first = multiply_add(fraction, c.HALF_PI_1, 0.0)  # a product that no GPU compiler fuses with the sums below
     second = multiply_add(fraction, c.HALF_PI_1, -first)
     second += multiply_add(fraction, c.HALF_PI_2, beyond * c.HALF_PI_1)
     r = first + second
@@ -35,10 +35,10 @@ def remainder_of_huge(x):
 def quarters(mantissa, power):
     """mantissa 2^power 2/pi modulo 4 = n + fraction + beyond, |fraction| <= 1/2; -22 <= power.
 
-    2/pi = 0.d1 d2 d3 ... in groups of 24 digits. Groups whose product is a multiple of 4 are left out, and the digits that remain are
-    shifted so that 4 is the unit before the point.
+    2/pi = 0.d1 d2 d3 ... in groups of 24 bits. Groups whose product is a multiple of 4 are left out, and the remaining
+    bits are shifted so that 4 is the unit before the point.
     """
-    left_out = (power - 2) // GROUP  # -1: the table begins with a group of zeros
+    left_out = (power - 2) // GROUP  # -1: the table starts with a group of zeros
     shift = power - 2 - GROUP * left_out
     last = left_out + 9
     m0 = mantissa & ALL
@@ -46,7 +46,7 @@ def quarters(mantissa, power):
     m2 = mantissa >> 2 * GROUP
     f1 = group_of(last, shift)
     f2 = 0
-    carry = (m0 * f1) >> GROUP  # of the last group nothing else is wanted
+    carry = (m0 * f1) >> GROUP  # only the carry of the last group is needed
     a = b = c_ = d = 0
     for pair in range(4):
         f0 = group_of(last - 1 - 2 * pair, shift)
@@ -71,6 +71,6 @@ def quarters(mantissa, power):
 
 
 def group_of(at, shift):
-    """24 digits of 2/pi, `shift` after the beginning of a group."""
+    """24 bits of 2/pi, `shift` bits after the beginning of a group."""
     together = (c.TWO_OVER_PI_DIGITS[counted(at)] << GROUP) + c.TWO_OVER_PI_DIGITS[counted(at + 1)]
     return (together >> (GROUP - shift)) & ALL

@@ -1,4 +1,4 @@
-"""sinh, cosh, tanh and their inverses: exp and log before their last rounding, and polynomials next to zero."""
+"""sinh, cosh, tanh and their inverses: exp and log before their last rounding, and polynomials near zero."""
 
 import math
 
@@ -8,8 +8,8 @@ from .exponential import power_of_e, scale_by_power, times_two_to
 from .logarithm import log_of_sum, long_log, reduce
 from .polynomials import eight, twelve, twelve_and
 
-BEYOND = 711.0  # sinh and cosh of which are no doubles
-LARGE = 2.0**28  # asinh and acosh of which are log(2 x)
+BEYOND = 711.0  # sinh and cosh overflow here
+LARGE = 2.0**28  # from here on asinh and acosh are log(2 x)
 ONE_SIDED = 20.0  # from here on exp(-x) is below the last digit of exp(x)
 
 
@@ -68,7 +68,7 @@ def asinh(x):
         return math.copysign(log_of_double(size), x)
     square = size * size
     under = square + 1.0
-    # of a sum the larger one comes first
+    # in this sum the larger term comes first
     beside = (square - under) + 1.0 if square > 1.0 else (1.0 - under) + square
     root = math.sqrt(under)
     rest = (multiply_add(-root, root, under) + (beside + multiply_add(size, size, -square))) * (0.5 / root)

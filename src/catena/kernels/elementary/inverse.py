@@ -26,7 +26,7 @@ def atan2(y, x):
 
 
 def extreme_angle(y, x, small, large):
-    """atan2 for what is zero, near the smallest or the largest number, or not finite (C standard, F.10.1.4)."""
+    """atan2 for arguments that are zero, extremely small or large, or not finite (C standard, F.10.1.4)."""
     if x != x or y != y:
         return x + y
     turned = 4.0 if math.copysign(1.0, x) < 0.0 else 0.0
@@ -41,7 +41,7 @@ def extreme_angle(y, x, small, large):
     elif large < 1e-200:
         a *= 2.0**600
         b *= 2.0**600
-    if turned == 0.0 and a < 1e-18 * b:  # the quotient may be smaller than all normal numbers
+    if turned == 0.0 and a < 1e-18 * b:  # the quotient may be subnormal
         return math.copysign(a / b, y)
     if a == 0.0:
         return math.copysign(turned * c.HALF_PI_1 * 0.5, y)
@@ -51,7 +51,8 @@ def extreme_angle(y, x, small, large):
 def angle_of(y, x, turned):
     """The angle of (x, y) or, with 4 for `turned`, that of (-x, y); x and y are not negative, and one is positive.
 
-    Eighths of a turn are taken away first: the angle is m pi/4 + sign atan(t) with t up to tan(pi/8), one quotient.
+    Eighths of a turn are subtracted first: the angle is m pi/4 + sign atan(t) with t up to tan(pi/8), with one
+    quotient.
     """
     steep = y > x
     small = x if steep else y

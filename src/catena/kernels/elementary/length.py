@@ -6,7 +6,7 @@ from ..fused import multiply_add
 
 
 def hypot(x, y):
-    """sqrt(x^2 + y^2), where the squares may be no doubles."""
+    """sqrt(x^2 + y^2), even if the squares are out of range."""
     a = abs(x)
     b = abs(y)
     large = a if a >= b else b
@@ -24,7 +24,7 @@ def hypot(x, y):
 
 
 def root_of_squares(a, b):
-    """sqrt(a^2 + b^2) for a >= b >= 0: the root of the rounded sum, and a step of Newton's method with what was rounded off."""
+    """sqrt(a^2 + b^2) for a >= b >= 0: the root of the rounded sum, and a Newton step with the rounding errors."""
     p = a * a
     q = b * b
     total = p + q

@@ -12,7 +12,7 @@ LEAST, INFINITE = as_integer(2.0**-1022), as_integer(math.inf)
 
 
 def reduce(x):
-    """x = 2^k z, and z c = 1 + r, exactly, with c = 1 next to 1: r, k, place in the table; x is normal and positive."""
+    """x = 2^k z, and z c = 1 + r, exactly, with c = 1 near 1: r, k, place in the table; x is normal and positive."""
     bits = as_integer(x)
     above = bits - LEAST_Z
     k = above >> 52
@@ -44,9 +44,9 @@ def plain_log(x, power):
 
 
 def log_of_sum(x, rest):
-    """log(x + rest) as a sum of two doubles; x is normal, positive and below 2^1000, rest small beside it.
+    """log(x + rest) as a sum of two doubles; x is normal, positive and below 2^1000, rest much smaller.
 
-    Where x is next to 1 it is log(1 + u) of a sum u = (x - 1) + rest.
+    If x is near 1, it is log(1 + u) of a sum u = (x - 1) + rest.
     """
     exact, k, at = reduce(x)
     more = rest * times_two_to(1.0, -k) * c.LOG_RECIPROCAL[at]
@@ -55,7 +55,7 @@ def log_of_sum(x, rest):
 
 
 def long_log(r, rest, k, at):
-    """log(2^k z) with z c = 1 + r + rest as a sum of two doubles, right to 67 bits."""
+    """log(2^k z) with z c = 1 + r + rest as a sum of two doubles, accurate to 67 bits."""
     whole = multiply_add(k, c.LOG_2_1, c.LOG_FIRST[at])
     first = whole + r
     second = ((whole - first) + r) + (multiply_add(k, c.LOG_2_2, c.LOG_SECOND[at]) + rest)

@@ -1,4 +1,7 @@
-"""Polynomials in z by Estrin's scheme: their halves are evaluated side by side. c holds their coefficients, that of z^0 first."""
+"""Polynomials in z by Estrin's scheme: their halves are evaluated side by side.
+
+c holds their coefficients, lowest first.
+"""
 
 from ..fused import multiply_add
 

@@ -6,24 +6,24 @@ from .exponential import SHIFT, SHIFT_BITS
 from .huge_angles import remainder_of_huge
 from .polynomials import seven
 
-SMALL = 0.785  # below pi/4: nothing to take away, which is the common case of steps that turn a little
+SMALL = 0.785  # below pi/4: no reduction is needed, the common case of steps with small rotations
 NEAR = 2.0**30  # beyond it three parts of pi/2 are too few
 
 
 def quadrant(x):
-    """x = n pi/2 + r + rest: n modulo 4, r, rest; |r| is not above pi/4 by more than a rounding error."""
+    """x = n pi/2 + r + rest: n modulo 4, r, rest; |r| exceeds pi/4 by a rounding error at most."""
     if abs(x) < SMALL:
         return 0, x, 0.0
     return quadrant_of_any(x)
 
 
 def quadrant_of_any(x):
-    """The same where angles are of any size: nobody foretells whether they are small."""
+    """The same for angles of any size: no branch for small ones, which would be unpredictable."""
     if not abs(x) < NEAR:
         return remainder_of_huge(x)
     shifted = multiply_add(x, c.TWO_OVER_PI, SHIFT)
     n = shifted - SHIFT
-    exact = multiply_add(-n, c.HALF_PI_1, x)  # the difference of multiples of 2^-53 is one, and below 1
+    exact = multiply_add(-n, c.HALF_PI_1, x)  # the difference of multiples of 2^-53 is one itself, and below 1
     second = n * c.HALF_PI_2
     r = exact - second
     rest = ((exact - r) - second) + multiply_add(-n, c.HALF_PI_3, multiply_add(-n, c.HALF_PI_2, second))
@@ -31,13 +31,13 @@ def quadrant_of_any(x):
 
 
 def small_sine(r, rest):
-    """What sin(r + rest) is more than r."""
+    """sin(r + rest) - r."""
     z = r * r
     return multiply_add(z * r, seven(z, c.SIN), multiply_add(-0.5 * z, rest, rest))
 
 
 def small_cosine(r, rest):
-    """cos(r + rest) as a sum: 1 - z/2, and what remains."""
+    """cos(r + rest) as a sum: 1 - z/2, and the remainder."""
     z = r * r
     half = 0.5 * z
     first = 1.0 - half
@@ -49,7 +49,7 @@ def sin(x):
     """The sine."""
     n, r, rest = quadrant(x)
     first, second = small_cosine(r, rest)
-    # both are computed: nobody foretells the quadrant
+    # both are computed, because the quadrant is unpredictable
     value = first + second if n & 1 else r + small_sine(r, rest)
     return (-value if n & 2 else value) if x != 0.0 else x
 
@@ -63,7 +63,7 @@ def cos(x):
 
 
 def cosine_and_sine(x):
-    """The cosine and the sine of an angle of any size, which take hardly longer than one of them: the bits of `cos` and `sin`."""
+    """The cosine and the sine of an angle of any size, hardly slower than one of them: the bits of `cos` and `sin`."""
     n, r, rest = quadrant_of_any(x)
     first, second = small_cosine(r, rest)
     even = first + second

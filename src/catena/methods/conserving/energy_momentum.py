@@ -1,12 +1,14 @@
-"""Energy-momentum steps for linked bodies: implicit, conserving, solved by Newton's method, halved where it fails.
+"""Energy-momentum steps for linked bodies: implicit, conserving, solved by Newton's method, halved if it fails.
 
-The equations belong to the system; here is what makes of them a step: a start extrapolated from the last three steps, then the motion
-without forces; no root is taken that was not converged to, that turns a body by more than a quarter turn, or that has nothing to do with
-the motion; where none is found the step is made as two half steps, which keep what a whole one keeps.
+The equations belong to the system; this module makes a step of them. It starts from an extrapolation of the last three
+steps, then from the motion without forces. It rejects a root that has not converged, that turns a body by more than a
+quarter turn, or that does not continue the motion. If it finds none, it makes the step as two half steps, which keep
+what a whole one keeps.
 
-Beyond dt omega = 2 the equations have several roots, and all of them keep energy and momentum: one lies behind a wall of the potential as
-well as another before it. That of the motion is close to what the steps before let expect; where it is not, or nothing is known yet,
-it must be the root that grows continuously out of rest as the step grows from zero to its length.
+Beyond dt omega = 2 the equations have several roots, and all of them keep energy and momentum; one of them may lie
+behind a wall of the potential. The root of the motion is close to the extrapolation of previous steps. Where it is not
+close, or no step is known yet, it must be the root that grows continuously out of rest as the step grows from zero to
+its length.
 """
 
 from __future__ import annotations
@@ -34,23 +36,24 @@ from ...kernels.views import (
 from ..base import Exact, Method, Needed, Stepper, Traits, register
 from .energy_momentum_scaling import scaling_stepper
 
-CONVERGED = 1e-17  # relative: the correction that is still to come; 1e-16 shows as a drift in 1e5 steps
-STAGNANT = 1e-8  # a relative correction that may be noise if it no longer falls
+CONVERGED = 1e-17  # relative size of the next correction; 1e-16 shows as a drift in 1e5 steps
+STAGNANT = 1e-8  # a relative correction that may be noise if it stops falling
 CORRECTIONS = 14
-PARTS = 1024  # a step is cut into as many parts at most
-SURE = (
-    0.3  # a first correction, relative, and the ratio of the second to it, that leave no doubt which root they lead to
-)
-CLOSE = 0.1  # the same on the way to a root: near a fold others are close by
-FOLLOWED = 1e-8  # relative: how well roots are found on the way to that of the whole step
-SAME = 1e-4  # relative: roots as close as this are one
-STRIDE = 2.0**-6  # of the step: the way to its root begins with as much, where dt omega is small
-SHORTEST = 2.0**-12  # where even such a stride leads to no root, the way ends
+PARTS = 1024  # largest number of parts of a step
+SURE = 0.3  # largest first relative correction, and ratio of the second to it, that leave no doubt about the root
+CLOSE = 0.1  # the same on the way to a root, because near a fold others are close by
+FOLLOWED = 1e-8  # relative accuracy of the roots on the way to that of the whole step
+SAME = 1e-4  # relative distance up to which two roots are the same
+STRIDE = 2.0**-6  # of the step: first stride on the way to its root; dt omega is small there
+SHORTEST = 2.0**-12  # the search ends if even such a stride leads to no root
 
 
 @inline
 def solve_increment(z, h, par, x, goal):
-    """Newton's method on x, to the relative accuracy `goal`; a status, the first correction, and the ratio of the second to it."""
+    """Solve for x by Newton's method, to the relative accuracy `goal`.
+
+    Returns a status, the first correction, and the ratio of the second to it.
+    """
     before = 0.0
     stalled = 0
     first = 0.0
@@ -64,7 +67,7 @@ def solve_increment(z, h, par, x, goal):
             first = change
         else:
             rate = min(1.0, change / before)
-            # once may be for want of new derivatives
+            # a single stall may come from old derivatives
             stalled = stalled + 1 if change <= STAGNANT and rate > 0.3 else 0
             if number == 1 and change > STAGNANT:
                 fall = rate
@@ -76,9 +79,9 @@ def solve_increment(z, h, par, x, goal):
 
 @inline
 def try_step(z, e, h, par, x, kept, carry):
-    """One step of length h, from the extrapolated start, then from the plain one; a status.
+    """One step of length h, from the extrapolated start, then from the plain one; returns a status.
 
-    carry: how many steps are known, the lengths of the last three, and their unknowns.
+    carry: number of known steps (at most 3), the lengths of the last three, and their unknowns.
     """
     n = x.shape[0]
     status = NOT_CONVERGED
@@ -89,7 +92,7 @@ def try_step(z, e, h, par, x, kept, carry):
         else:
             guess_increment(par, x)
         status, first, fall = solve_increment(z, h, par, x, CONVERGED)
-        # a start that is a root already needs no way to it: nothing acts
+        # if the start is the root already, nothing acts, and there is no way to follow
         if status == OK and first > 0.0 and (attempt == 1 or max(first, fall) > SURE):
             status = follow(z, h, par, x, kept)
         if status == OK:
@@ -110,11 +113,12 @@ def try_step(z, e, h, par, x, kept, carry):
 
 @apart
 def follow(z, h, par, x, kept):
-    """OK if the root x of the step h is that to which the roots of shorter steps lead, from 0 on, else NOT_CONVERGED; x stays.
+    """OK if the roots of shorter steps, from 0 on, lead to the root x of the step h, else NOT_CONVERGED; keeps x.
 
-    Increments over the part p of the step are p times a rate, which is expected on the line through the last two. Newton's method must
-    leave no doubt at any stride, or it could change from one branch of roots to another. For the first two roots there is no line: at
-    rest, or with velocities that do not fit the joints, the motion without forces is no measure.
+    Increments over the part p of the step are p times a rate, predicted on the line through the last two rates.
+    Newton's method must leave no doubt at any stride, or it could change from one branch of roots to another. The first
+    two roots have no such line, and the motion without forces does not replace it at rest, or if velocities do not fit
+    the joints.
     """
     n = x.shape[0]
     root = kept[0:n]
@@ -158,7 +162,7 @@ def follow(z, h, par, x, kept):
 
 @inline
 def extrapolate(h, carry, x):
-    """x by the parabola through the mean rates of the last three steps, at the middle of each."""
+    """x from the parabola through the mean rates of the last three steps, at the middle of each."""
     n = x.shape[0]
     h1 = carry[1]
     h2 = carry[2]
@@ -176,7 +180,7 @@ def extrapolate(h, carry, x):
 
 @inline
 def conserving_step(z, e, dt, par, tab, work, carry):
-    """A step of length dt, in up to tab[0, 0] parts, halves of halves. A failure leaves z and e as they were."""
+    """A step of length dt, in up to tab[0, 0] parts, by repeated halving. A failure leaves z and e as they were."""
     n = dimension(z)
     most = int(tab[0, 0])
     unknowns = (carry.shape[0] - 4) // 3
@@ -203,7 +207,7 @@ def conserving_step(z, e, dt, par, tab, work, carry):
 
 
 def increment_stepper(view: View, *, parts: int) -> Stepper:
-    """The step on a view that offers equations for increments, cut into up to `parts` parts."""
+    """The step on a view that offers equations for increments, in up to `parts` parts."""
     work = 2 * view.dimension + 4 * view.unknowns
     return Stepper(conserving_step, np.full((1, 1), float(parts)), work, 4 + 3 * view.unknowns)
 
@@ -244,12 +248,12 @@ class EnergyMomentum(Method):
 
     @property
     def holds_velocities(self) -> bool:
-        """Whether the joints' velocities are held, too."""
+        """Whether the step enforces the joints' velocities, too."""
         return self.level != "position" and self.variables == "reduced"
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The view of its level and its variables."""
+        """The view for its level and its variables."""
         if self.variables == "directors":
             return ("energy_momentum_directors",)
         return ("energy_momentum",) if self.holds_velocities else ("energy_momentum_position",)
@@ -259,13 +263,13 @@ class EnergyMomentum(Method):
 
     @property
     def traits(self) -> Traits:
-        # the published step loses the velocities that fit the joints, and the audit must say so
+        # the velocities of the published step cease to fit the joints, and the audit must say so
         velocity = Exact("joint_velocity") if self.holds_velocities else Needed("joint_velocity")
         keeps = (
             Exact("energy"), Exact("linear"), Exact("bilinear"), Exact("vertical"), Exact("spatial_momentum"),
             Exact("unit"), Exact("joint_position"), velocity,
         )  # fmt: skip
-        # one step turns the velocities that the joints forbid around: e1 = -e0
+        # one step reverses the velocities that the joints forbid: e1 = -e0
         cite = ("nielsen2013", "gonzalez1999")
         return Traits(2, False, True, False, keeps, cite, 0.0, reflects=not self.holds_velocities)
 

@@ -1,12 +1,14 @@
-"""The energy-momentum step for a body that changes its size, with impacts at the bound of the size.
+"""The energy-momentum step for a body that changes its scale, with impacts at the bound of the scale.
 
-z = (r, q, p, l, s, nu). With Q the rotation, means barred, c = h Theta^-1 lbar/(s0 s1) the Cayley vector of the turn and k = l.Theta^-1 l:
+z = (r, q, p, l, s, nu). With Q the rotation, bars for means, c = h Theta^-1 lbar/(s0 s1) the Cayley vector of the turn
+and k = l.Theta^-1 l:
 
     r1 - r0 = h pbar/m,   p1 - p0 = h F,   Q1 = Q0 cay(c),   Q1 l1 - Q0 l0 = h (sbar sum Qbar rho x f + T)
     s1 - s0 = h nubar,    kappa (nu1 - nu0) = h [(k1 s0 + k0 s1)/(2 s0^2 s1^2) + sum f.Qbar rho + c + lambda]
 
-Since k1/s1^2 - k0/s0^2 = (k1 - k0)/(s0 s1) - (s1 - s0)(k1 s0 + k0 s1)/(s0 s1)^2 and the work of a force at rho is f.(r + s Q rho) at
-both ends, the energy is kept exactly; so are Q l and k without moments. lambda holds s1 = s0 where the size is held.
+Since k1/s1^2 - k0/s0^2 = (k1 - k0)/(s0 s1) - (s1 - s0)(k1 s0 + k0 s1)/(s0 s1)^2 and the work of a force at rho is
+f.(r + s Q rho) at both ends, the energy is kept exactly; so are Q l and k without moments. lambda enforces s1 = s0
+while the scale is held.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ from ...kernels.views import NOT_CONVERGED, Flag, View
 from ..base import Stepper
 from ..runge_kutta.iteration import DONE, FAILED, judge
 
-FLIGHT = 0  # the size moves by the step
-HELD = 1  # the size is held by its multiplier
-ARRIVAL = 2  # the size arrives at its bound in closed form; only the turn is stepped
+FLIGHT = 0  # the step moves the scale
+HELD = 1  # the multiplier holds the scale
+ARRIVAL = 2  # the scale reaches its bound in closed form; only the turn is stepped
 IMPACTS = 10_000  # in one step
 TRIALS = 100
 RESOLUTION = 2.0**-53
 
-# z: position, quaternion, momentum, body angular momentum of size 1, size and its rate
+# z: position, quaternion, momentum, body angular momentum at scale 1, scale and its rate
 R = 0
 Q = 3
 P = 7
@@ -38,7 +40,7 @@ L = 10
 S = 13
 NU = 14
 
-# par.loads[j]: where it acts in the body, force and moment in space
+# par.loads[j]: point of application in the body, force and moment in space
 POINT = 0
 FORCE = 3
 MOMENT = 6
@@ -62,7 +64,7 @@ def is_free_flight(par):
 
 @size
 def size_is_held(par):
-    """1 if the size is held for ever, else 0."""
+    """1 if the scale is held permanently, else 0."""
     return 0
 
 
@@ -95,7 +97,10 @@ def twice_spin_energy(l, par):
 
 
 def find_increments(z, h, how, turned, par, work):
-    """Fixed point on the increments of l and s, into work; a status. ARRIVAL: ds, dnu and the turning time are given."""
+    """Fixed-point iteration for the increments of l and s, into work; a status.
+
+    ARRIVAL: ds, dnu and the turning time are given.
+    """
     s0 = z[S]
     l0 = load3(z, L)
     k0 = twice_spin_energy(l0, par)
@@ -118,7 +123,7 @@ def find_increments(z, h, how, turned, par, work):
         pulled = scaled(h, subtract(moment, scaled(0.5, cross(c, moment))))
         after = subtract(pulled, cross(c, mean))
         moved = largest(subtract(after, dl))
-        if sweep == 0:  # from rest what the loads do is all there is to compare with
+        if sweep == 0:  # from rest the effect of the loads is the only scale for comparison
             scale = max(scale, moved)
         most = moved / scale if moved > 0.0 else 0.0
         least = most
@@ -146,7 +151,7 @@ def find_increments(z, h, how, turned, par, work):
 
 
 def push_along(z, h, par, work):
-    """The increments of p and r, which nothing else depends on, into work."""
+    """Compute the increments of p and r, on which nothing else depends, into work."""
     for i in range(3):
         total = 0.0
         for j in range(par.loads.shape[0]):
@@ -156,7 +161,7 @@ def push_along(z, h, par, work):
 
 
 def take_increments(z, e, work):
-    """z += the increments; the turn by its Cayley vector."""
+    """z += the increments; the turn is applied by its Cayley vector."""
     for i in range(3):
         add(z, e, R + i, work[DR + i])
         add(z, e, P + i, work[DP + i])
@@ -170,7 +175,7 @@ def take_increments(z, e, work):
 
 
 def unbounded_step(z, e, dt, par, tab, work, carry):
-    """One step of a size that is free, or held for ever."""
+    """One step of a scale that is free, or held permanently."""
     status = find_increments(z, dt, HELD if size_is_held(par) == 1 else FLIGHT, 0.0, par, work)
     if status == 0:
         take_increments(z, e, work)
@@ -184,7 +189,7 @@ def outward_push(z, par):
 
 
 def arrive(z, e, h, par, work):
-    """The flight up to s = 1 in closed form, into work; returns its duration, h or more if the bound is not met within h.
+    """The flight up to s = 1 in closed form, into work; returns its duration, at least h if it takes longer than h.
 
     s^2 = s0^2 + 2 s0 nu0 t + g t^2, and the body turns like a rigid one in the time tau, dtau = dt/s^2.
     """
@@ -208,7 +213,7 @@ def arrive(z, e, h, par, work):
 
 
 def find_arrival(z, h, par, work):
-    """The part of h after which the stepped size is 1; 0 if it cannot be found. The size must be above 1 after h."""
+    """The part of h after which the stepped scale is 1; 0 if it cannot be found. The scale must be above 1 after h."""
     low = h
     below = 1.0
     for _ in range(TRIALS):  # a flight that starts at the bound is below it for a while
@@ -233,7 +238,7 @@ def find_arrival(z, h, par, work):
 
 
 def rebound(z, e, par):
-    """nu -> -restitution nu; 0 if the flight would not leave the resolution of s = 1, so that impacts do come to an end."""
+    """nu -> -restitution nu; 0 if the flight would not leave the resolution of s = 1, so that impacts end."""
     back = par.scaling[1] * z[NU]
     z[NU] = -back
     e[NU] = 0.0
@@ -242,7 +247,10 @@ def rebound(z, e, par):
 
 
 def bounded_step(z, e, dt, par, tab, work, carry):
-    """One step of a size that is at most 1: flights, impacts and contact. Contact ends with a step, where lambda > 0."""
+    """One step of a scale of at most 1: flights, impacts and contact.
+
+    Contact ends at the end of a step with lambda > 0.
+    """
     for i in range(DIMENSION):
         work[KEPT + i] = z[i]
         work[KEPT + DIMENSION + i] = e[i]

@@ -35,16 +35,16 @@ from ...kernels.views import NOT_CONVERGED, View, attitude_gradient, attitude_po
 from ..base import Exact, Method, Stepper, Traits, register
 from ..runge_kutta.iteration import DONE, FAILED, judge
 
-SMALL_TURN = 1e-5  # of |dR|: below it the difference of U is noise, and the gradient in the middle is exact
+SMALL_TURN = 1e-5  # of |dR|: below it the difference of U is noise, and the gradient at the midpoint is exact
 ROUNDING = 8.0 * 2.0**-52  # of U
 
 
 def discrete_torque(r0, r1, middle, par):
-    """-rot(M^T W), M the rotation in the middle, W = U_R(mean) + (dU - U_R(mean):dR)/|dR|^2 dR; and what rounding U does to it.
+    """-rot(M^T W) and its error from rounding U; W = U_R(mean) + (dU - U_R(mean):dR)/|dR|^2 dR.
 
-    par.rows says which rows of R the potential depends on (1 or 0).
+    M is the rotation at the midpoint. par.rows says on which rows of R the potential depends (1 or 0).
     """
-    # only rows that U depends on: a correction along the others would act on the vertical momentum
+    # only rows on which U depends: a correction along the others would act on the vertical momentum
     d = scaled_difference(load3(par.rows, 0), r0, r1)
     w = attitude_gradient(plus_scaled(r0, 0.5, d), par)
     square = inner(d, d)
@@ -65,7 +65,7 @@ def discrete_torque(r0, r1, middle, par):
 
 
 def momentum_change(q0, r0, y0, w, dt, par):
-    """y1 - y0 and the turn c - 1 of a step with the mean angular velocity w, and what rounding U does to y1."""
+    """y1 - y0 and the turn c - 1 of a step with the mean angular velocity w, and the error of y1 from rounding U."""
     a = scaled(0.25 * dt, w)
     square = dot(a, a)
     n = 1.0 + square
@@ -85,7 +85,7 @@ def momentum_change(q0, r0, y0, w, dt, par):
 
 
 def quat_em_step(z, e, dt, par, tab, work, carry):
-    """z = (q, y). Fixed point on the three numbers w; z and e change only when it has converged."""
+    """z = (q, y). Fixed-point iteration on the three numbers w; z and e change only if it has converged."""
     q = (z[0], z[1], z[2], z[3])
     y = load3(z, 4)
     r0 = rotation(q)
@@ -99,7 +99,7 @@ def quat_em_step(z, e, dt, par, tab, work, carry):
         d, c, noise = momentum_change(q, r0, y, w, dt, par)
         after = diagonal_times(inverse, sum3(y, scaled(0.5, d)))
         change = largest(subtract(after, w))
-        if sweep == 0:  # from rest what the torque does is all there is to compare with
+        if sweep == 0:  # from rest the effect of the torque is the only scale for comparison
             scale = max(scale, change)
         smallest = 0.0 if change <= 0.5 * abs(dt) * largest(inverse) * noise else change
         if change > 0.0:

@@ -1,8 +1,8 @@
-"""RATTLE for rotations, in its reduced form: kicks between which the body turns by the Moser-Veselov map.
+"""RATTLE for rotations, in its reduced form: between kicks the body turns by the Moser-Veselov map.
 
 On matrices: P' = P - h/2 U_R(R) - h R L, R1 = R + h P' D^-1 with R1^T R1 = 1, then the same kick at R1. Eliminating the
-multipliers gives the discrete Moser-Veselov step between half kicks, the same map to round-off, also for flat bodies. Linked
-bodies are held together by further multipliers, at both levels.
+multipliers gives the discrete Moser-Veselov step between half kicks, the same map to round-off, also for flat bodies.
+For linked bodies, further multipliers enforce the joints, at the level of positions and of velocities.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Rattle(Method):
     def traits_on(self, view: View) -> Traits:
         if kick in view.fills or correct_increment in view.fills:
             return self.traits
-        # alone it is the Moser-Veselov map, which keeps the energy, too
+        # on its own it is the Moser-Veselov map, which keeps the energy, too
         return replace(DMV(2).traits, cite=self.traits.cite)
 
     @property

@@ -1,7 +1,8 @@
-"""The constants of a heat bath over a step: E - 1 and L of p += (E - 1) p + L xi, and what makes sums of squares of their results.
+"""Constants of a heat bath over a step: E - 1 and L of p += (E - 1) p + L xi, and the scales of sums of squares.
 
-Rates are exact to the last digit on every machine: exponentials and roots are computed with 40 digits and rounded once. Resistances
-with axes of their own need eigenvectors, which are as exact as the linear algebra of the machine.
+Constants from rates are exact to the last digit on every machine: exponentials and roots are computed with 40 digits
+and rounded once. Resistances with axes of their own need eigenvectors, which are as accurate as the linear algebra of
+the machine.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def _find_loss(rate: float, dt: float) -> Decimal:
     if rate == math.inf:
         return Decimal(1)
     exponent = Context(prec=120).multiply(Decimal(rate), Decimal(dt))
-    small = max(0, -exponent.adjusted())  # digits that the difference from 1 begins with
+    small = max(0, -exponent.adjusted())  # leading digits lost in the difference from 1
     context = Context(prec=DIGITS + small)
     return context.subtract(Decimal(1), context.exp(context.minus(exponent)))
 
@@ -73,13 +74,13 @@ def temperatures_of(inertia: Inertia, temperature: float | Sequence[float]) -> A
 
 
 def precision_of(inertia: Inertia, temperatures: Array) -> Array:
-    """1/(M kT) of each momentum; 0 for one that is not there, or without a temperature."""
+    """1/(M kT) of each momentum; 0 if there is no such momentum, or no temperature."""
     product = inertia.variances * temperatures[:, None]
     return np.divide(1.0, product, out=np.zeros_like(product), where=product > 0.0)
 
 
 def rates_of_links(inertia: Inertia, rates: Array | None, temperatures: Array) -> Array:
-    """The rates of linked bodies, whose joints are trees, at one temperature."""
+    """The rates of linked bodies, which must have joints without loops and one temperature."""
     if inertia.looped:
         raise CapabilityError(
             "its joints close loops, and a bath is for trees of joints",
@@ -99,7 +100,7 @@ def rates_of_links(inertia: Inertia, rates: Array | None, temperatures: Array) -
 
 
 def precision_of_joints(inertia: Inertia, temperatures: Array) -> Array:
-    """(bodies, 1): one over the mean of momentum times velocity of the joint that carries a body; 0 where that is rigid."""
+    """(bodies, 1): 1 over the mean of momentum times velocity of the joint that carries a body; 0 if it is rigid."""
     assert inertia.freedoms is not None
     product = (inertia.freedoms * temperatures)[:, None]
     return np.divide(1.0, product, out=np.zeros_like(product), where=product > 0.0)
@@ -124,7 +125,7 @@ def of_components(inertia: Inertia, rates: Array, temperatures: Array, dt: float
 
 
 def of_links(inertia: Inertia, rates: Array, temperatures: Array, dt: float) -> dict[str, Numbers]:
-    """`loss`, `stir` and `heavier` (bodies, 6) of several rates: -X, 2 sqrt(kT M X) and M (1 + X), X = tanh(rate dt/2)."""
+    """`loss`, `stir`, `heavier` (bodies, 6) for several rates: -X, 2 sqrt(kT M X), M (1 + X), X = tanh(rate dt/2)."""
     braked = np.array([[halfway(rate, dt) for rate in row] for row in rates.tolist()])
     masses = inertia.variances
     return {
@@ -183,7 +184,7 @@ def _resistance_of(friction: Friction, variances: Array, frame: Array) -> Array:
 def of_coupled(
     inertia: Inertia, rates: Array, temperatures: Array, dt: float
 ) -> tuple[dict[str, Numbers], dict[str, Numbers]]:
-    """Of coupled coordinates, one rate: `loss`, `stir_matrix` (1, n, n), which depend on dt; and `whitening`, which does not."""
+    """For coupled coordinates, one rate: `loss`, `stir_matrix` (1, n, n), which depend on dt; then `whitening`."""
     assert inertia.matrix is not None
     if (rates != rates[0, 0]).any() or (temperatures != temperatures[0]).any():
         raise CapabilityError(

@@ -1,4 +1,4 @@
-"""How a heat bath acts on bodies: rates along their axes, or a resistance that turns with them."""
+"""How a heat bath acts on bodies: rates along their axes, or a resistance that rotates with them."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from ...kernels.declarations import Inertia
 from ...text.plain import Json
 
 Rates: TypeAlias = float | Sequence[float]
-ON_AN_AXIS = 1e-12  # how near a principal axis must be to one of the given axes for a rate to be its own
-DIAGONAL = (
-    1e-14  # of a resistance: what is left of its other elements where principal axes are not given to the last digit
-)
+ON_AN_AXIS = 1e-12  # largest deviation of a given axis from a principal axis for a rate of its own
+DIAGONAL = 1e-14  # of a resistance: residual of its other elements if principal axes are not given to the last digit
 
 
 @dataclass(frozen=True)
 class Friction:
     """Friction of bodies, in the axes in which they were given.
 
-    Every friction gives the same law of the momenta, because noise and friction share their axes. What differs is how fast the
-    momenta decorrelate.
+    Every friction gives the same law of the momenta, because noise and friction share their axes. It only changes how
+    fast the momenta decorrelate.
 
     Parameters
     ----------
     translation : rate at which momentum decays: a number, or three along the axes of the body, which turn with it
-    rotation : rate at which angular momentum decays: a number, or three about the axes of the body, which must be principal axes then
-    resistance : (6, 6) symmetric matrix Z instead of rates: force and torque = -Z (velocity, angular velocity) in the axes of
-        the body. Its diagonal are the drag coefficients zeta_k. For a top or a free body (3, 3)
+    rotation : rate at which angular momentum decays: a number, or three about the axes of the body, which must be
+        principal axes then
+    resistance : (6, 6) symmetric matrix Z instead of rates: force and torque = -Z (velocity, angular velocity) in the
+        axes of the body. Its diagonal holds the drag coefficients zeta_k. For a top or a free body (3, 3)
 
     Examples
     --------
@@ -63,7 +62,7 @@ class Friction:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether it does nothing."""
+        """Whether it has no effect."""
         return not (np.any(self.translation) or np.any(self.rotation) or np.any(self.resistance or 0.0))
 
     def describe(self) -> dict[str, Json]:
@@ -76,7 +75,7 @@ Given: TypeAlias = "float | str | Sequence[float] | Friction | Mapping[str, obje
 
 
 def friction_from(given: object) -> float | tuple[float, ...] | Friction:
-    """What a user or a case gave: a rate, one for each body, or a Friction."""
+    """The friction that a user or a case gave: a rate, one for each body, or a Friction."""
     if isinstance(given, Friction):
         return given
     if isinstance(given, Mapping):
@@ -91,7 +90,7 @@ def friction_from(given: object) -> float | tuple[float, ...] | Friction:
 
 
 def list_numbers(value: object) -> Json:
-    """Numbers as JSON writes them, which knows no infinity."""
+    """Numbers as JSON writes them, which has no infinity."""
     if isinstance(value, tuple):
         return [list_numbers(part) for part in value]
     assert isinstance(value, (int, float))
@@ -99,7 +98,7 @@ def list_numbers(value: object) -> Json:
 
 
 def _rates(given: object, where: str, count: int | None = None) -> float | tuple[float, ...]:
-    """A rate, or several, none below zero; inf is one."""
+    """A rate, or several, none of them negative; inf is allowed."""
     if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str) and np.ndim(given) == 1:
         if count is not None and len(given) != count:
             raise InputError(f"{len(given)} rates are given", where=where, do=f"give one number, or {count}")
@@ -142,7 +141,7 @@ def _resistance(given: object) -> tuple[tuple[float, ...], ...]:
 
 
 def rates_of(inertia: Inertia, friction: Rates | Friction) -> Array | None:
-    """(parts, components) rates; None where momenta are coupled, so that rates are not enough."""
+    """(parts, components) rates; None if momenta are coupled, so that rates do not suffice."""
     parts, components = inertia.variances.shape
     if not isinstance(friction, Friction):
         rates = np.asarray(friction, dtype=float)
@@ -170,14 +169,14 @@ def rates_of(inertia: Inertia, friction: Rates | Friction) -> Array | None:
 
 
 def frames_of(inertia: Inertia) -> Array:
-    """(parts, 3, 3) principal axes in the given ones, as columns."""
+    """(parts, 3, 3) principal axes in the given axes, as columns."""
     if inertia.frames is None:
         raise CapabilityError("coordinates have no axes", do="give the friction as one rate, or one for each of them")
     return rotations.to_matrix(inertia.frames)
 
 
 def _about_principal_axes(rates: Array, frame: Array) -> Array:
-    """Rates about the given axes as those about the principal axes, which must be the same unless all are equal."""
+    """Convert rates about the given axes to the principal axes, which must be the same unless all rates are equal."""
     if (rates == rates[0]).all():
         return rates
     axes = np.abs(frame).argmax(axis=0)
@@ -190,7 +189,7 @@ def _about_principal_axes(rates: Array, frame: Array) -> Array:
 
 
 def _rates_of_resistance(inertia: Inertia, frames: Array, resistance: Sequence[Sequence[float]]) -> Array | None:
-    """Rates Z_k / M_k, if Z is diagonal in principal axes and the same for all directions of translation."""
+    """Rates Z_k / M_k, if Z is diagonal in principal axes and equal for all directions of translation."""
     found = np.array([principal_resistance(resistance, frame, inertia.variances.shape[1]) for frame in frames])
     diagonal = np.diagonal(found, axis1=1, axis2=2)
     rest = found - np.einsum("jk,kl->jkl", diagonal, np.eye(found.shape[1]))

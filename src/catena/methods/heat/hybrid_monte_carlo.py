@@ -1,13 +1,14 @@
-"""Hybrid Monte Carlo: trajectories of a splitting, accepted or rejected by their error of the energy.
+"""Hybrid Monte Carlo: trajectories of a splitting, accepted or rejected by their energy error.
 
-    refresh:  p := c p + sqrt(1 - c^2) M^1/2 xi          then so many steps of a splitting, from H0 to H1
-    accept if -log(u) kT >= H1 - H0; else back to the start, with momenta turned round
+    refresh:  p := c p + sqrt(1 - c^2) M^1/2 xi          then `substeps` steps of a splitting, from H0 to H1
+    accept if -log(u) kT >= H1 - H0; else back to the start, with reversed momenta
 
-Averages have no bias at any step, since every splitting is reversible and keeps volume, whatever its rotor: a rotor moves y
-along a curve of constant T by a time that depends on the curve alone [duane1987], [horowitz1991].
+Averages have no bias at any step, since every splitting is reversible and keeps volume, whatever its rotor: a rotor
+moves y along a curve of constant T by a time that depends on the curve alone [duane1987], [horowitz1991].
 
-carry: `Sums`, the sums of squares, then that of the splitting. tab: how many numbers the first two are, steps of a trajectory, kT; below them the
-table of the splitting. work: the state after the refresh (2 n), the invariants and their scales, then that of the splitting.
+carry: `Sums`, the sums of squares, then that of the splitting. tab: sizes of the first two, steps of a trajectory, kT;
+below them the table of the splitting. work: the state after the refresh (2 n), the invariants and their scales, then
+that of the splitting.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from . import constants
 from .langevin import InBath, seed_words, tally_bath
 from .sums import Sums, account_momenta, accounts_of
 
-LEAST_ACCEPTED = 0.01  # share of the trajectories: with less a run stays where it was, or nearly
+LEAST_ACCEPTED = 0.01  # of the trajectories: with a smaller share the run hardly moves
 
 
 class Plan(Record):
@@ -56,7 +57,7 @@ class Plan(Record):
 
 @size
 def invariant_count(work):
-    """Numbers that `measure` gives; always replaced by a literal."""
+    """Number of values of `measure`; always replaced by a literal."""
     return work.shape[0]
 
 
@@ -66,20 +67,23 @@ def is_accepted(error, kT, par, member, step):
 
 
 def metropolis(error, kT, par, member, step):
-    """With the probability min(1, exp(-error/kT)); an error that is not a number never is."""
+    """True with the probability min(1, exp(-error/kT)); never for an error that is nan."""
     w0, w1, _, _ = words(int(par.seed[0]), int(par.seed[1]), member, step, 0, ACCEPT)
     return minus_log(unit_number(w0, w1)) * kT >= error
 
 
 def energy_of(z, par, out):
-    """H, by the invariants of the system."""
+    """H, from the invariants of the system."""
     k = invariant_count(out)
     measure(z, par, out[:k], out[k : 2 * k])
     return out[0]
 
 
 def trial_step(z, e, dt, par, tab, work, carry):
-    """Refreshed momenta, a trajectory of length dt, and the decision. A step that fails leaves z and e as they were after the refresh."""
+    """Refresh the momenta, follow a trajectory of length dt, and decide.
+
+    A step that fails leaves z and e as after the refresh.
+    """
     n = dimension(z)
     own = int(tab[0, Plan.OWN])
     substeps = int(tab[0, Plan.SUBSTEPS])
@@ -103,7 +107,7 @@ def trial_step(z, e, dt, par, tab, work, carry):
         put_back(z, e, work)
         reverse(z, e, par)
         for k in range(known.shape[0]):
-            known[k] = 0.0  # its force is that of another place
+            known[k] = 0.0  # its force belongs to another position
     carry[Sums.STEP] += 1.0
     carry[Sums.WINDOW] += 1.0
     return 0
@@ -202,7 +206,7 @@ class HybridMonteCarlo(InBath):
         )  # fmt: skip
 
     def _constants(self, inertia: Inertia) -> tuple[Mapping[str, Numbers], Mapping[str, Numbers]]:
-        """What the refresh finds in par; none of it depends on dt."""
+        """Arrays of the refresh in par; none of them depends on dt."""
         kT = constants.temperatures_of(inertia, self.temperature)
         gained = math.sqrt(self.refresh * (2.0 - self.refresh) * self.temperature)
         shared: dict[str, Numbers] = {

@@ -1,13 +1,14 @@
 """Langevin dynamics: half kick, half drift, friction and noise, half drift, half kick.
 
-    B dt/2:  p += dt/2 f           A dt/2:  free motion           O dt:  p := E p + L xi           A dt/2           B dt/2
+    B dt/2:  p += dt/2 f       A dt/2:  free motion       O dt:  p := E p + L xi       A dt/2       B dt/2
 
-The O part is the exact flow of friction and noise (`catena.systems.baths`), A and B are the drifts and kicks of splittings, so one force
-is computed for each step. Configurations have the smallest bias of all such schemes [leimkuhler2013]; of bodies it is "Langevin C" of
-[davidchack2015]. The momenta that have the right law are those right after O, inside the step: at the end of it a mode of frequency
-omega has (dt omega)^2/4 less. So squares are added up there, in carry, and recorded at each sample.
+The O part is the exact flow of friction and noise (`catena.systems.baths`), A and B are the drifts and kicks of
+splittings, so each step computes one force. Configurations have the smallest bias of all such schemes [leimkuhler2013];
+for bodies it is "Langevin C" of [davidchack2015]. The momenta have the right law directly after O, inside the step: at
+the end of the step the variance of a mode of frequency omega is smaller by the part (dt omega)^2/4. So squares are
+summed inside the step, in carry, and recorded at each sample.
 
-carry: `Sums`, the sums of squares, then on "split" the force (n) and whether it is known. tab: how many numbers those two are.
+carry: `Sums`, the sums of squares, then on "split" the force (n) and whether it is known. tab: sizes of the first two.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ from .sums import Sums, account_momenta, accounts_of, count_step
 
 Temperature: TypeAlias = float | Sequence[float]
 MOST_SEED = 2**64
-HELD = (Exact("joint_position"), Exact("joint_velocity"))  # by joints
+HELD = (Exact("joint_position"), Exact("joint_velocity"))  # enforced by the joints
 
 
 @slot
@@ -92,7 +93,7 @@ def langevin_step(z, e, dt, par, tab, work, carry):
 
 @within
 def langevin_sweep(z, e, dt, par, tab, work, carry):
-    """The same in tiles. z ends with: whether its forces are known, and the length of the kick left to the next step."""
+    """The same in tiles. z ends with a flag (forces known) and the length of the kick left to the next step."""
     n = dimension(z)
     begin_sweeps(z, par, tab)
     status = stirred_sweep(
@@ -111,7 +112,7 @@ def langevin_sweep(z, e, dt, par, tab, work, carry):
 def langevin_steps_of_body(
     w, i, before, after, j, count, most, dt, pending, par, tab, carry, sums, shown, links, momenta, partial
 ):
-    """The same of one body. Its forces are found in the round before the first step."""
+    """The same for one body. Its forces are computed in the round before the first step."""
     status = 0
     push = pending
     parts = int(par.stride[0])
@@ -140,12 +141,12 @@ def no_force(z, par, out):
 
 
 def no_kick(z, e, h, par, out):
-    """So nothing changes its momenta."""
+    """No force changes its momenta."""
     return 0
 
 
 def free_drift(z, e, h, par, work):
-    """A free body turns."""
+    """Rotate a free body."""
     return rotate(z[4:7], z[0:4], e[4:7], e[0:4], par.inertia[0], h, par.rotor[0])
 
 
@@ -238,7 +239,7 @@ class Langevin(InBath):
         inertia = self._inertia(view)
         if self._is_free:
             return self._free(view)
-        assert self.friction != "inf"  # it is a number since it was checked
+        assert self.friction != "inf"  # checked before: it is a number
         bath_ = Bath.of(inertia, self.temperature, self.friction)
         if view.name == "tiles":
             return self._in_tiles(view, bath_)
@@ -259,7 +260,7 @@ class Langevin(InBath):
         return (Rattle() if view.name == "constrained" else Splitting(2, self.rotor)).stepper(view)
 
     def _record(self, stepper: Stepper, bath_: Bath, stride: int) -> Stepper:
-        """With constants and noise, and with what it records."""
+        """Add constants, noise and the recorded quantities to the stepper."""
         noise: dict[str, Numbers] = {"seed": seed_words(self.seed), "stride": np.array([float(stride)])}
         parameters = {**bath_.parameters, **noise}
         return replace(
@@ -313,14 +314,14 @@ class Langevin(InBath):
 
 @dataclass(frozen=True, eq=False)
 class Bath:
-    """A bath on the momenta of a view: which kernels do it, and with which constants.
+    """A bath on the momenta of a view: its kernels and their constants.
 
     Attributes
     ----------
     inertia : of the view
-    slot, tally : what fills `bath` and `tally_bath`
+    slot, tally : fillings of `bath` and `tally_bath`
     timed : dt -> constants by name
-    parameters, scratch : what else its kernels find in par
+    parameters, scratch : other arrays of its kernels in par
     """
 
     inertia: Inertia
@@ -332,7 +333,7 @@ class Bath:
 
     @classmethod
     def of(cls, inertia: Inertia, temperature: Temperature, friction: Rates | Friction) -> Bath:
-        """The plainest that does what is asked."""
+        """The simplest bath that has this friction and temperature."""
         kT = constants.temperatures_of(inertia, temperature)
         rates = rates_of(inertia, friction)
         if inertia.freedoms is not None:
@@ -355,7 +356,7 @@ class Bath:
             return cls(inertia, bath_of_bodies, tally_of_bodies, timed, shared, scratch)
         if rates is None:
             assert isinstance(friction, Friction)
-            constants.of_bodies(inertia, friction, kT, 1.0)  # what it refuses is refused here
+            constants.of_bodies(inertia, friction, kT, 1.0)  # raises here what it would raise later
             timed_of_bodies = partial(constants.of_bodies, inertia, friction, kT)
             return cls(inertia, bath_of_bodies, tally, timed_of_bodies, shared, {})
         return cls(inertia, bath_of_components, tally, partial(constants.of_components, inertia, rates, kT), shared, {})
@@ -366,14 +367,14 @@ def _first_of_coupled(inertia: Inertia, rates: Array, kT: Array, dt: float) -> d
 
 
 def _in_lanes(view: View, rotor: Array, bath_: Bath, dt: float) -> dict[str, Numbers]:
-    """The rotor's constants with those of the bath, as tiles take both."""
+    """The rotor's constants together with those of the bath, in the form that tiles take."""
     assert view.spread is not None
     made = bath_.timed(dt)
     return {"spin": view.spread(rotor, np.hstack([made["loss"], made["stir"], bath_.parameters["precision"]]))}
 
 
 def seed_words(seed: int) -> NDArray[np.int64]:
-    """The two words of a seed."""
+    """A seed as two words."""
     return np.array([seed % 2**32, seed >> 32], dtype=np.int64)
 
 

@@ -1,12 +1,14 @@
-"""The bath on linked bodies: kick and half the motion along the joints, friction and noise, the other half and the kick.
+"""The bath on linked bodies: kick and half the motion along the joints, friction and noise, the other half, kick.
 
-    B A dt/2:  RATTLE over dt/2, with all of the force at its start          O dt          A B dt/2:  the same with it at the end
+    B A dt/2:  RATTLE over dt/2, with all of the force at its start      O dt      A B dt/2:  the same, force at its end
 
-Motion along the joints without forces is a step of RATTLE, symplectic on what the joints leave free, so the scheme is that of
-`langevin`, and so are its errors; configurations have the density exp(-V/kT) sqrt(det M) of joint coordinates with mass matrix M
-[leimkuhler2016]. A kick needs no projection of its own: the multipliers of the motion that follows, or those of the end, have it.
+Motion along the joints without forces is a step of RATTLE, symplectic in the joints' degrees of freedom, so the scheme
+and its errors are those of `langevin`; configurations have the density exp(-V/kT) sqrt(det M) of joint coordinates with
+mass matrix M [leimkuhler2016]. A kick needs no projection of its own: the multipliers of the motion that follows, or
+those at the end, include it.
 
-work: the state (2 n), unknowns and what the way to them needs. tab: how many numbers of carry are those of the bath, unknowns.
+work: the state (2 n), unknowns and the memory of the search for roots. tab: number of carry's numbers for the bath,
+number of unknowns.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def linked_step(z, e, dt, par, tab, work, carry):
 
 @apart
 def glide(z, e, h, par, x, kept):
-    """Motion along the joints over h, from fresh velocities: nothing that was before tells where it leads."""
+    """Motion along the joints over h, from fresh velocities: earlier steps say nothing about where it leads."""
     begin_increment(z, h, par, x)
     guess_increment(par, x)
     status, first, fall = solve_increment(z, h, par, x, CONVERGED)
@@ -83,7 +85,7 @@ def glide(z, e, h, par, x, kept):
 
 
 def linked_stepper(view: View, rotor: Method | None, bath: Slot) -> Stepper:
-    """The step with this bath, without what every bath has."""
+    """The step with this bath, without the parts common to all baths."""
     if rotor is not None:
         raise CapabilityError("linked bodies turn as RATTLE turns them", do="leave rotor out")
     if Flag.DAMPERS in view.flags:

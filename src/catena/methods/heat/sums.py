@@ -1,4 +1,4 @@
-"""What a bath remembers from step to step and records at each sample: sums of squares of the momenta inside the steps."""
+"""The memory of a bath, and its record at each sample: sums of squares of the momenta inside the steps."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from ...kernels.declarations import Field, Inertia
 from ...kernels.marks import Record, within
 
 INSIDE = "over its value in the bath, after the noise of each step, mean since the last sample"
-MOVING = 6  # components of bodies that move and turn; they have a total momentum
+MOVING = 6  # components of bodies that move and rotate; only these have a total momentum
 
 
 class Sums(Record):
-    """What a bath remembers: steps made, member, trajectories accepted, steps since the last sample, and the sum of squares of the total
-    momentum over them, with room for partial sums."""
+    """The memory of a bath, with room for partial sums.
+
+    Steps made, member, trajectories accepted, steps since the last sample, and the sum of squares of the total momentum
+    over them.
+    """
 
     STEP = 1
     MEMBER = 1
@@ -22,14 +25,14 @@ class Sums(Record):
 
 @within
 def count_step(carry):
-    """One more step, in all and since the last sample."""
+    """Count a step, in all and since the last sample."""
     carry[Sums.STEP] += 1.0
     carry[Sums.WINDOW] += 1.0
 
 
 @within
 def sum_of_those_there(par, carry, first_part, last_part, first, last):
-    """Sum over the components first to last - 1 of the parts first_part to last_part - 1, and how many these are: of what is held none is."""
+    """Sum over components first to last - 1 of parts first_part to last_part - 1, held ones left out; their number."""
     stride = int(par.stride[0])
     total = 0.0
     count = 0.0
@@ -42,8 +45,11 @@ def sum_of_those_there(par, carry, first_part, last_part, first, last):
 
 
 def account_momenta(par, carry, row):
-    """Means since the last sample, then begin anew: squares by component over all parts, squares by part over all components, fourth
-    moments over 3, square of the total momentum, each in units of what it should be."""
+    """Write the means since the last sample to row, and reset the sums.
+
+    Squares by component over all parts, squares by part over all components, fourth moments over 3, square of the total
+    momentum, each in units of its expected value.
+    """
     parts = par.precision.shape[0]
     components = par.precision.shape[1]
     stride = int(par.stride[0])
@@ -66,7 +72,7 @@ def account_momenta(par, carry, row):
 
 
 def accounts_of(inertia: Inertia) -> tuple[Field, ...]:
-    """What is recorded of the momenta inside the steps, as `account_momenta` writes it."""
+    """The recorded quantities of the momenta inside the steps, as `account_momenta` writes them."""
     parts, components = inertia.variances.shape
     if inertia.freedoms is not None:
         return _accounts_of_joints(parts)
@@ -81,7 +87,7 @@ def accounts_of(inertia: Inertia) -> tuple[Field, ...]:
 
 
 def _accounts_of_joints(parts: int) -> tuple[Field, ...]:
-    """The same of linked bodies, whose momenta are those of joints."""
+    """The same for linked bodies, whose momenta are those of joints."""
     return (
         Field("equipartition", (1,), ("component",), f"momentum times velocity of the joints {INSIDE}"),
         Field(

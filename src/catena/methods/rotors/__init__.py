@@ -1,1 +1,1 @@
-"""How a free body is turned: the parts of splittings that are exact or nearly so."""
+"""How a free body is rotated: the parts of splittings that are exact or nearly so."""

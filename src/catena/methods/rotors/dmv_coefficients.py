@@ -4,14 +4,15 @@ The method steps with modified moments 1/It_j = a_j (1 + s) + t, a_j = 1/I_j, wh
 
     s = sum_k h^(2k) sum_m s_(2k+1)[m] H^(k-m) C^m,      k = 1 .. order/2 - 1,
 
-and t alike; H is the energy, C = |y|^2/2, and e1, e2, e3 are the elementary symmetric functions of a_1, a_2, a_3.
+and t similarly; H is the energy, C = |y|^2/2, and e1, e2, e3 are the elementary symmetric functions of a_1, a_2, a_3.
 The coefficients up to s7, t7 are those of [hairer2006vilmart], the others continue them: with the exact relative
 rotation rho(h), e = rho_v/rho_0 and Y = y0 + e (e.y0) - e x y0, the quotients 2 e_j/(h Y_j) are series in h^2 whose
 coefficients have the form s a_j + t. A test derives them again.
 
-The kernels take other variables, because these cancel for needles: with one a_j large and no energy in it the terms of s have the
-size (a_j h^2 H)^k, their sum h^2 H. With r the inverse of the middle moment, d_j = a_j - r and H' = H - r C = sum d_j y_j^2/2, the
-coefficients of H'^(k-m) C^m are polynomials in r, f1 = sum d_j and f2, the product of the two d_j that are not 0, that do not.
+The kernels use other variables, because these cancel for needles: with one a_j large and no energy in it, the terms of
+s have the size (a_j h^2 H)^k, their sum h^2 H. With r the inverse of the middle moment, d_j = a_j - r and
+H' = H - r C = sum d_j y_j^2/2, the coefficients of H'^(k-m) C^m are polynomials in r, f1 = sum d_j and f2, the product
+of the two d_j that are not 0. These do not cancel.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from ...errors import CapabilityError
 
 HIGHEST_ORDER = 12
-LARGEST_POWER = 1000  # of two: beyond it products of inverse moments leave the range of doubles
+LARGEST_POWER = 1000  # binary exponent: beyond it products of inverse moments leave the range of doubles
 AT_ONCE = 4096  # bodies: all terms of one take up to 13 kB
 
 TABLE = """
@@ -117,7 +118,7 @@ def _symmetric_power(*powers: int) -> Polynomial:
 
 
 def shifted_polynomial(letter: str, k: int, m: int) -> tuple[Monomial, ...]:
-    """Monomials (factor, powers of r, f1, f2) of what stands at H'^(k-m) C^m in s or t, from H = H' + r C."""
+    """Monomials (factor, powers of r, f1, f2) of the coefficient of H'^(k-m) C^m in s or t, from H = H' + r C."""
     total: dict[tuple[int, int, int], Fraction] = {}
     for n in range(m + 1):
         for factor, *powers in polynomials()[letter, k, n]:
@@ -129,7 +130,10 @@ def shifted_polynomial(letter: str, k: int, m: int) -> tuple[Monomial, ...]:
 
 @cache
 def padded_monomials(order: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """What `coefficients` sums: factors (values, terms) and powers of r, f1, f2 (3, values, terms); short sums end with factors 0."""
+    """The terms that `coefficients` sums, padded with factors 0.
+
+    Factors (values, terms) and powers of r, f1, f2 (3, values, terms).
+    """
     sums = [shifted_polynomial(letter, k, m) for letter in "st" for k in range(1, order // 2) for m in range(k + 1)]
     factors = np.zeros((len(sums), max(map(len, sums))))
     powers = np.zeros((3, *factors.shape), dtype=np.int64)
@@ -140,7 +144,7 @@ def padded_monomials(order: int) -> tuple[NDArray[np.float64], NDArray[np.int64]
 
 
 def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64]:
-    """The middle moment, then what stands at H'^(k-m) C^m in s and in t, k = 1 .. order/2 - 1, m = 0 .. k.
+    """The middle moment, then the coefficients of H'^(k-m) C^m in s and in t, k = 1 .. order/2 - 1, m = 0 .. k.
 
     For a body with these moments, or for many of them, (bodies, 3).
     """
@@ -155,26 +159,26 @@ def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64
     factors, powers = padded_monomials(order)
     terms = factors.reshape(*factors.shape, *(1,) * r.ndim)
     for base, exponents in zip((r, f1, f2), powers, strict=True):
-        # products one after the other: numpy's power has other bits for arrays, and on other processors
+        # by repeated multiplication: numpy's power has other bits for arrays, and on other processors
         table = np.ones((order, *r.shape))
         table[1:] = base
-        with np.errstate(over="ignore"):  # of powers that no term has
+        with np.errstate(over="ignore"):  # in powers that no term uses
             powers_of_base = np.multiply.accumulate(table)
         terms = terms * powers_of_base[exponents]
     values = np.zeros((len(factors), *r.shape))
-    for column in range(factors.shape[1]):  # one after the other: the order of a sum is part of its bits
+    for column in range(factors.shape[1]):  # in this order, which is part of the bits of a sum
         values += terms[:, column]
     return np.ascontiguousarray(np.concatenate([middle, np.moveaxis(values, 0, -1)], axis=-1))
 
 
 def has_powers(moments: NDArray[np.float64], order: int) -> bool:
-    """Whether the powers of moments that this order takes are doubles."""
+    """Whether the powers of moments that this order uses are within the range of doubles."""
     size = np.abs(np.log2(moments[moments > 0.0]))
     return bool(size.max(initial=0.0) * (order - 1) <= LARGEST_POWER)
 
 
 def _require_range(moments: NDArray[np.float64], order: int) -> None:
-    """CapabilityError if powers of the moments are too large, or so small that terms would silently be left out."""
+    """CapabilityError if powers of the moments overflow, or are so small that terms would silently vanish."""
     there = moments[moments > 0.0]
     if not has_powers(moments, order):
         farthest = there[np.argmax(np.abs(np.log2(there)))]

@@ -1,4 +1,4 @@
-"""The exact rotation of a free body, by Jacobi's elliptic functions: as a method, as a rotor, and inside DMV("exact")."""
+"""The exact rotation of a free body by Jacobi's elliptic functions: as a method, a rotor, and inside DMV("exact")."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ...kernels.views import NOT_FINITE, View, dimension, flow
 from ..base import Exact, Stepper, Traits, register
 from .rotor import Rotor
 
-EXACT_ORDER = 99  # no step error at all; what a comparison of orders sees
+EXACT_ORDER = 99  # no step error at all; this value serves comparisons of orders
 
 START = 2  # in carry: [known, steps so far, z at the start (7), orbit]
 MOTION = 9
 
 
 def exact_step(z, e, dt, par, tab, work, carry):
-    """The state after k steps, evaluated at k dt from the start: nothing accumulates."""
+    """The state after k steps, evaluated at k dt from the start: errors do not accumulate."""
     if carry[0] == 0.0:
         for i in range(7):
             carry[START + i] = z[i]
@@ -49,7 +49,7 @@ def exact_step(z, e, dt, par, tab, work, carry):
 
 
 def flow_step(z, e, dt, par, tab, work, carry):
-    """The same for a system that knows its motion: carry holds [known, steps so far, z at the start]."""
+    """The same for a system with a known motion: carry holds [known, steps so far, z at the start]."""
     n = dimension(z)
     if carry[0] == 0.0:
         for i in range(n):
@@ -67,7 +67,10 @@ def flow_step(z, e, dt, par, tab, work, carry):
 
 
 def exact_rotation(y, q, ey, eq, inertia, h, tab):
-    """The rotor; tab is scratch for the orbit. An unresolved orbit is steady over any step."""
+    """The rotor; tab is scratch for the orbit.
+
+    An orbit too small to resolve counts as steady rotation over any step.
+    """
     if prepare(inertia[0], inertia[1], inertia[2], y[0], y[1], y[2], tab) == NOT_FINITE:
         return NOT_FINITE
     y1, y2, y3, r0, r1, r2, r3 = evaluate(tab, h)
@@ -87,11 +90,12 @@ def less_one(r0, r1, r2, r3):
 
 
 def exact_factors(y, inertia, h, tab):
-    """Factors of the moments with which a Moser-Veselov step is the exact flow: 1/It = S a + t with (2/h) e = S J^-1 Y + t Y.
+    """Factors that make a Moser-Veselov step the exact flow: 1/It = S a + t with (2/h) e = S J^-1 Y + t Y.
 
-    e is the tangent half-angle vector of the exact rotation, Y = (1 + |e|^2) (y + y')/2 with the momentum y' after the step; three
-    equations for two unknowns that have a solution [hairer2006vilmart]. Where J^-1 Y and Y are parallel (steady rotation), S
-    alone is enough. (Y = y + e (e.y) - e x y, too, but along a needle that is a small difference.)
+    e is the tangent half-angle vector of the exact rotation, Y = (1 + |e|^2) (y + y')/2 with the momentum y' after the
+    step. These are three equations for two unknowns, but they have a solution [hairer2006vilmart]. If J^-1 Y and Y are
+    parallel (steady rotation), S alone is enough. (Y = y + e (e.y) - e x y is equivalent, but for a needle it is a
+    small difference.)
     """
     a1 = 1.0 / inertia[0]
     a2 = 1.0 / inertia[1]
@@ -112,8 +116,8 @@ def exact_factors(y, inertia, h, tab):
     ww = w1 * w1 + w2 * w2 + w3 * w3
     if ww == 0.0:
         return 1.0, 1.0, 1.0, 1.0
-    # the part of Y that is not parallel to J^-1 Y, from the differences of the moments: Y less its share of J^-1 Y is rounding
-    # where the moments differ by little, and then what is t, too
+    # the part of Y that is not parallel to J^-1 Y, from the differences of the moments. If the moments differ by
+    # little, Y minus its parallel part is only rounding error, and so would t be
     s1 = w1 * w1 / ww
     s2 = w2 * w2 / ww
     s3 = w3 * w3 / ww

@@ -18,7 +18,7 @@ MOTION = 2  # in carry: [known, steps so far, orbit]
 
 
 def lagrange_step(z, e, dt, par, tab, work, carry):
-    """The state after k steps, evaluated at k dt from the start: nothing accumulates."""
+    """The state after k steps, evaluated at k dt from the start: errors do not accumulate."""
     if carry[0] == 0.0:
         top = par.symmetric
         status = prepare(int(top[0]), top[1], top[2], top[3], z[0:4], z[4:7], carry[MOTION:])

@@ -1,8 +1,8 @@
 """Rotors on lanes: the free rotation of a body over a short step, on scalars and without branches.
 
-They return rho - 1 (four numbers) and the change of y, so that nothing is lost to cancellation when both are added up; the
-functions of small angles are polynomials. Bodies that turn further within a step are left to the rotor for single bodies: the
-first of the constants tells, see `catena.kernels.views.rotate_lane`.
+They return rho - 1 (four numbers) and the change of y, so that nothing is lost to cancellation when both are added; the
+functions of small angles are polynomials. Bodies that rotate further within a step are left to the rotor for single
+bodies: the first of the constants sets this limit, see `catena.kernels.views.rotate_lane`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from ...kernels.marks import Written, size, slot, within
 from ...kernels.views import multiply_add
 
-# Up to this half angle the terms left out of the polynomials below are less than 1e-16 of their sums.
+# Up to this half angle the terms omitted from the polynomials below are less than 1e-16 of their sums.
 SMALL_HALF_ANGLE = 0.3
 
 
 def reach(moments: NDArray[np.float64], half_angle: float) -> float:
-    """c such that c h^2 |y|^2 < 1 means: the body turns by less than 2 half_angle in h."""
+    """c such that c h^2 |y|^2 < 1 means that the body rotates by less than 2 half_angle in h."""
     return float((0.5 / (moments.min() * half_angle)) ** 2)
 
 
@@ -29,7 +29,7 @@ def reach(moments: NDArray[np.float64], half_angle: float) -> float:
 
 @size
 def axis_order(constants, at, stride):
-    """Which axes are j (middle moment), i and k of `SymmetricRotation`: a number of `AXIS_ORDERS`, a literal where it is that of all bodies."""
+    """Index in `AXIS_ORDERS` of the axes j (middle moment), i, k of `SymmetricRotation`; a literal if equal for all."""
     return constants[at + 4 * stride]
 
 
@@ -38,7 +38,7 @@ AXIS_ORDERS = ((0, 1, 2), (1, 2, 0), (2, 0, 1), (0, 2, 1), (1, 0, 2), (2, 1, 0))
 
 @within
 def into_axes(order, a, b, c):
-    """A vector in the axes j, i, k, the last of them turned round where this makes them right-handed."""
+    """A vector in the axes j, i, k, the last of them reversed if that is needed for a right-handed system."""
     if order == 0:
         return a, b, c
     if order == 1:
@@ -54,7 +54,7 @@ def into_axes(order, a, b, c):
 
 @within
 def out_of_axes(order, a, b, c):
-    """Back from there."""
+    """The inverse of `into_axes`."""
     if order == 0:
         return a, b, c
     if order == 1:
@@ -90,13 +90,13 @@ def cosine_less_one(z):
 
 @within
 def planar(a, u, v):
-    """Half angle a about an axis: sin(a), cos(a) - 1, and what a turn by -2 a adds to the components (u, v)."""
+    """Half angle a about an axis: sin(a), cos(a) - 1, and the change of (u, v) under a rotation by -2 a."""
     z = a * a
     s = a * sine_over(z)
     c = cosine_less_one(z)
     twice = s + s
     sine = multiply_add(twice, c, twice)
-    cosine = -twice * s  # less one
+    cosine = -twice * s  # minus one
     return s, c, multiply_add(cosine, u, sine * v), multiply_add(cosine, v, -sine * u)
 
 
@@ -118,7 +118,7 @@ def symmetric_lane(y1, y2, y3, h, constants, at, stride):
     b1 *= k
     b2 *= k
     b3 *= k
-    # (1 + c1, 0, s1, 0) * (1 + b0, b1, b2, b3), less one
+    # (1 + c1, 0, s1, 0) * (1 + b0, b1, b2, b3), minus one
     a0 = multiply_add(c1, b0, multiply_add(-s1, b2, c1 + b0))
     a1 = multiply_add(c1, b1, multiply_add(s1, b3, b1))
     a2 = multiply_add(c1, b2, multiply_add(s1, b0, s1 + b2))
@@ -146,11 +146,11 @@ def symmetric_lane(y1, y2, y3, h, constants, at, stride):
 
 
 def moser_veselov_reach(moments: NDArray[np.float64]) -> float:
-    """The largest half angle for which the sweeps below leave less than 1e-17, and so do the polynomials."""
+    """The largest half angle at which the sweeps below leave less than 1e-17, and so do the polynomials."""
     i1, i2, i3 = moments
     skew = max(abs(i3 - i2) / i1, abs(i1 - i3) / i2, abs(i2 - i1) / i3)
     angles = np.linspace(0.05, 0.001, 99)
-    # A sweep without updating in between contracts by 2 |e|^2 + (2/sqrt(3)) skew |e|; six with it do as nine of those.
+    # A sweep without in-place updates contracts by 2 |e|^2 + (2/sqrt(3)) skew |e|; six with them do as nine of those.
     left = (angles * (2.0 * angles + 1.16 * skew)) ** 9 * angles
     return float(angles[left < 1e-17].max())
 
@@ -161,7 +161,7 @@ def modify(x, c, constants, at, stride):
 
 
 def series_text(half_order: int) -> Written:
-    """The series of `catena.methods.rotors.moser_veselov.preprocessed_factors`; its coefficients come after five others."""
+    """Text of the series of `moser_veselov.preprocessed_factors`; its coefficients follow five others."""
     return Written(
         f"modified_{2 * half_order}", "\n".join(_series_lines(half_order)), __name__, (("multiply_add", multiply_add),)
     )
@@ -187,7 +187,7 @@ def _series_lines(half_order: int) -> Iterator[str]:
 
 @within
 def relax(e1, e2, e3, g1, g2, g3, a, b, c):
-    """One sweep of e = (1 + |e|^2) g - (a e2 e3, b e3 e1, c e1 e2), each component with those before it."""
+    """One sweep of e = (1 + |e|^2) g - (a e2 e3, b e3 e1, c e1 e2), updating the components in place."""
     m = multiply_add(e3, e3, multiply_add(e2, e2, multiply_add(e1, e1, 1.0)))
     e1 = multiply_add(-a, e2 * e3, m * g1)
     e2 = multiply_add(-b, e3 * e1, m * g2)
@@ -211,7 +211,7 @@ def moser_veselov_lane(y1, y2, y3, h, constants, at, stride):
     b2 = multiply_add(a2, s, a2 + t)
     b3 = multiply_add(a3, s, a3 + t)
     i = 1.0 / (b1 * b2 * b3)
-    # differences of the modified moments, from those of the given ones, which are not rounded
+    # differences of the modified moments, computed from those of the given ones, which carry no rounding error
     i = multiply_add(i, s, i)
     d1 = (a2 - a3) * b1 * i
     d2 = (a3 - a1) * b2 * i

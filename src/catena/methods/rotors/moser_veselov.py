@@ -4,8 +4,8 @@ With the tangent half-angle vector e of the relative rotation rho = (1, e)/sqrt(
 
     J e + e x J e = (1 + |e|^2) (h/2) y,      y' = y + 4/(h (1 + |e|^2)) (J e) x e,      q' = q * rho
 
-[vilmart2015] (13)-(15). Only the moments enter, so flat bodies need nothing special. Preprocessed: the same with modified
-moments (`dmv_coefficients`), which raises the order.
+[vilmart2015] (13)-(15). Only the moments occur, so flat bodies need no special treatment. Preprocessed: the same with
+modified moments (`dmv_coefficients`), which raises the order.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ from .jacobi import EXACT_ORDER, Jacobi, exact_factors
 from .rotor import Rotor, moments_of, with_table
 
 ITERATIONS = 30
-# Newton steps beyond convergence. Without one |y| drifts by up to 4e-21 of it in each step; a second changes nothing.
+# Newton steps beyond convergence. Without one, |y| drifts by a relative 4e-21 in each step at most; a second changes
+# nothing.
 EXTRA = 1
-# (pi/2)^2. Beyond a quarter turn the root of modified moments belongs to another rotation, with the same invariants.
+# (pi/2)^2. Beyond a quarter turn the root for modified moments belongs to another rotation, with the same invariants.
 QUARTER_TURN = 2.467
 
 
 @slot
 def moment_factors(y, inertia, h, tab):
-    """k_1, k_2, k_3, s for the moments k_j I_j with which the Moser-Veselov step is made, k_j = 1/(s + t I_j)."""
+    """k_1, k_2, k_3, s for the moments k_j I_j that the Moser-Veselov step uses, k_j = 1/(s + t I_j)."""
 
 
 @size
@@ -133,7 +134,7 @@ def half_angle(g1, g2, g3, a, b, c, stretch):
 
 
 def asymmetries(inertia, k1, k2, k3, s):
-    """(It_3 - It_2)/It_1 and so on round, for It_j = k_j I_j: from the moments of the body, whose differences are not rounded."""
+    """(It_3 - It_2)/It_1 and cyclic, for It_j = k_j I_j: from the body's moments, whose differences are not rounded."""
     return (
         s * (inertia[2] - inertia[1]) * k2 * k3 / (k1 * inertia[0]),
         s * (inertia[0] - inertia[2]) * k3 * k1 / (k2 * inertia[1]),
@@ -142,10 +143,10 @@ def asymmetries(inertia, k1, k2, k3, s):
 
 
 def turn(y, q, ey, eq, j1, j2, j3, a, b, c, h, stretch):
-    """One step with the moments j and their asymmetries; stretch 1: Moser-Veselov, 0: implicit midpoint in rotation matrices.
+    """One step with the moments j and their asymmetries; stretch 1: Moser-Veselov, 0: implicit midpoint on matrices.
 
-    The momentum must change with the same a, b, c with which e was found: rounded apart, as j2 - j3, they make a map that a
-    step back does not undo, and |y| drifts by some 1e-22 of it in each step.
+    The momentum must change with the same a, b, c that were used to find e: if they are rounded separately, as j2 - j3,
+    a step back does not undo the map, and |y| drifts by a relative 1e-22 or so in each step.
     """
     half = 0.5 * h
     e1, e2, e3, status = half_angle(half * y[0] / j1, half * y[1] / j2, half * y[2] / j3, a, b, c, stretch)
@@ -162,7 +163,7 @@ def turn(y, q, ey, eq, j1, j2, j3, a, b, c, h, stretch):
 
 
 def turns_too_far(y, inertia, h):
-    """Whether the body turns by more than a quarter of a full turn within h."""
+    """Whether the body rotates by more than a quarter of a full turn within h."""
     t1 = h * y[0] / inertia[0]
     t2 = h * y[1] / inertia[1]
     t3 = h * y[2] / inertia[2]
@@ -170,7 +171,7 @@ def turns_too_far(y, inertia, h):
 
 
 def moser_veselov(y, q, ey, eq, inertia, h, tab):
-    """The rotor: moments modified at the present momentum."""
+    """The rotor: moments modified for the present momentum."""
     if turns_too_far(y, inertia, h):
         return STEP_TOO_LONG
     k1, k2, k3, s = moment_factors(y, inertia, h, tab)
@@ -179,7 +180,10 @@ def moser_veselov(y, q, ey, eq, inertia, h, tab):
 
 
 def free_moser_veselov(z, e, dt, par, tab, work, carry):
-    """On a free body H and C are constant: the modified moments are computed once. carry: [known, moments, asymmetries]."""
+    """On a free body H and C are constant, so the modified moments are computed once.
+
+    carry: [known, moments, asymmetries].
+    """
     inertia = par.inertia[0]
     if turns_too_far(z[4:7], inertia, dt):
         return STEP_TOO_LONG
@@ -196,7 +200,7 @@ def free_moser_veselov(z, e, dt, par, tab, work, carry):
 
 
 def implicit_midpoint_rotor(y, q, ey, eq, inertia, h, tab):
-    """Implicit midpoint rule for (y, R) with R a matrix, which keeps R y; on quaternions the rule is another one."""
+    """Implicit midpoint rule for (y, R) with R a matrix, which keeps R y; on quaternions it is a different rule."""
     a, b, c = asymmetries(inertia, 1.0, 1.0, 1.0, 1.0)
     return turn(y, q, ey, eq, inertia[0], inertia[1], inertia[2], a, b, c, h, 0.0)
 
@@ -242,7 +246,7 @@ class DMV(Rotor):
 
     @property
     def takes_notes(self) -> bool:
-        return self.order == "exact"  # of the orbit
+        return self.order == "exact"  # its row stores the orbit
 
     def row(self, moments: Array) -> Array:
         if self.order == "exact":
@@ -291,7 +295,11 @@ class DMV(Rotor):
 
 
 def choose_rotor(view: View, default: Method) -> Method:
-    """The default rotor of a splitting; but `Jacobi()` where that takes powers of moments that are no doubles (a molecule, or the Earth, in SI)."""
+    """The default rotor of a splitting.
+
+    `Jacobi()` if the default needs powers of moments outside the range of doubles (a molecule, or the Earth, in SI
+    units).
+    """
     if isinstance(default, DMV) and isinstance(default.order, int) and view.moments is not None:
         return default if has_powers(view.moments, default.order) else Jacobi()
     return default

@@ -1,6 +1,6 @@
 """Splittings of the free rotation into rotations about axes: ThreeRotations and SymmetricRotation.
 
-T = y1^2/(2 I1) + y2^2/(2 I2) + y3^2/(2 I3). Each part turns the body about a fixed axis, which keeps R(q) y and |y|.
+T = y1^2/(2 I1) + y2^2/(2 I2) + y3^2/(2 I3). Each part rotates the body about a fixed axis, which keeps R(q) y and |y|.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEEPS = (Exact("spatial_momentum"), Exact("casimir"), Exact("unit"), Bounded("en
 
 
 def three_rotations(y, q, ey, eq, inertia, h, tab):
-    """About the axes 1, 2, 3, 2, 1, each angle from the momentum at that moment."""
+    """Rotations about the axes 1, 2, 3, 2, 1, each angle from the momentum at that point of the step."""
     turn_about_axis(y, q, ey, eq, 0, 0.5 * h * y[0] / inertia[0])
     turn_about_axis(y, q, ey, eq, 1, 0.5 * h * y[1] / inertia[1])
     turn_about_axis(y, q, ey, eq, 2, h * y[2] / inertia[2])
@@ -37,7 +37,7 @@ def three_rotations(y, q, ey, eq, inertia, h, tab):
 
 
 def symmetric_rotation(y, q, ey, eq, inertia, h, tab):
-    """T = (a_i - a_j) y_i^2/2 + [a_j |y|^2/2 + (a_k - a_j) y_k^2/2]: the bracket is a symmetric body, turned exactly.
+    """T = (a_i - a_j) y_i^2/2 + [a_j |y|^2/2 + (a_k - a_j) y_k^2/2]: the bracket is a symmetric body, rotated exactly.
 
     tab: the axes i, j, k, then a_i - a_j, a_j, a_k - a_j. With a_k = a_j all three parts commute.
     """
@@ -53,9 +53,10 @@ def symmetric_rotation(y, q, ey, eq, inertia, h, tab):
 
 
 def turn_symmetric(y, q, ey, eq, k, ball, axial):
-    """The flow of ball |y|^2/2 + axial y_k^2/2 over 1: turn by the vector ball y, then about axis k by axial y_k.
+    """The flow of ball |y|^2/2 + axial y_k^2/2 over 1: rotation by the vector ball y, then about axis k by axial y_k.
 
-    One increment of q for both: neither angle depends on the other turn, so all sines and cosines can be computed at once.
+    One increment of q for both: neither angle depends on the other rotation, so all sines and cosines can be computed
+    at once.
     """
     i = (k + 1) % 3
     j = (k + 2) % 3
@@ -147,10 +148,11 @@ class SymmetricRotation(Rotor):
 
 
 def exact_rotor(view: View) -> SymmetricRotation | None:
-    """`SymmetricRotation` for a single body with two equal moments: there it is the exact flow, and cheaper than any other.
+    """`SymmetricRotation` for a single body with two equal moments: there it is exact, and cheaper than any other.
 
-    Equal up to a few rounding errors, as moments of a tensor are that is given in other axes: then its error, too, is one of
-    rounding, being proportional to their difference. Bodies of a chain are left to the rotor of its lanes.
+    The moments may differ by a few rounding errors, as they do for a tensor given in other axes: the error of the rotor
+    is proportional to their difference, so it is a rounding error, too. Bodies of a chain are left to the rotor on
+    lanes.
     """
     if view.moments is None or len(view.moments) != 1:
         return None
@@ -166,8 +168,8 @@ def _axis_order(row: Array) -> int:
 def _symmetric_axes(moments: Array) -> list[float]:
     """Axes i, j, k (j with the middle moment, k its nearest neighbour in 1/I) and the differences of inverse moments.
 
-    With i and k exchanged symmetric bodies are exact, too, but the errors of others are larger by 1.4 to 1.9 (geometric mean over
-    thousands of random, flat and nearly symmetric bodies).
+    With i and k exchanged, symmetric bodies are exact, too, but the errors for others are larger by 1.4 to 1.9
+    (geometric mean over thousands of random, flat and nearly symmetric bodies).
     """
     low, j, high = (int(axis) for axis in np.argsort(moments, kind="stable"))
     inverse = 1.0 / moments

@@ -1,4 +1,4 @@
-"""What a rotor is: a method that turns free bodies, alone or inside the drift of a splitting."""
+"""What a rotor is: a method that rotates free bodies, alone or inside the drift of a splitting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...kernels.marks import Filling, Kernel, Slot, bind
 from ...kernels.views import Flag, View, rotate, rotate_lane
 from ..base import Bounded, Method, Stepper, Traits
 
-NEARLY_SYMPLECTIC = 10  # order of a rotor up to which it must be symplectic for an energy without drift
+NEARLY_SYMPLECTIC = 10  # order up to which a rotor must be symplectic for an energy without drift
 
 
 def rotate_free_body(z, e, dt, par, tab, work, carry):
@@ -26,11 +26,11 @@ def rotate_free_body(z, e, dt, par, tab, work, carry):
 
 @runtime_checkable
 class Turning(Protocol):
-    """What turns bodies inside a drift: a rotor, or a composition of rotors."""
+    """Anything that rotates bodies inside a drift: a rotor, or a composition of rotors."""
 
     @property
     def takes_notes(self) -> bool:
-        """Whether its kernel writes into its row, which is scratch then."""
+        """Whether its kernel writes to its row, which is then scratch."""
 
     def rotor_kernel(self) -> Kernel:
         """The kernel that fills `rotate`."""
@@ -40,8 +40,8 @@ class Turning(Protocol):
 
 
 def turning(method: Method) -> Turning:
-    """A method as what turns bodies; CapabilityError if it does not."""
-    if not isinstance(method, (Rotor, Turning)):  # looking for what a protocol asks takes long
+    """A method as a rotor; CapabilityError if it is none."""
+    if not isinstance(method, (Rotor, Turning)):  # isinstance with a protocol is slow
         raise CapabilityError(f"{method} turns no bodies", do="use a rotor, such as DMV(10) or SymmetricRotation()")
     return method
 
@@ -53,7 +53,7 @@ class Rotor(Method):
 
     @property
     def takes_notes(self) -> bool:
-        """Whether its kernel writes into its row, which is scratch then."""
+        """Whether its kernel writes to its row, which is then scratch."""
         return False
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Rotor(Method):
         """The kernel that fills `rotate`."""
 
     def table(self, view: View) -> Array:
-        """One row of constants for each body; CapabilityError if a body cannot be turned."""
+        """One row of constants for each body; CapabilityError if it cannot rotate a body."""
         return _for_each(moments_of(view), self.row)
 
     def row(self, moments: Array) -> Array:
@@ -82,7 +82,7 @@ class Rotor(Method):
 
 
 class TurnsBodies(Method):
-    """Base of the splittings that turn bodies by a rotor in their drifts."""
+    """Base of the splittings that rotate bodies by a rotor in their drifts."""
 
     rotor: Method | None
 
@@ -93,7 +93,7 @@ class TurnsBodies(Method):
     @property
     @abstractmethod
     def _alone(self) -> Traits:
-        """What it promises where no body turns."""
+        """Its traits if no body rotates."""
 
     @property
     def traits(self) -> Traits:
@@ -104,19 +104,19 @@ class TurnsBodies(Method):
 
 
 def moments_of(view: View) -> Array:
-    """The moments of the bodies, which a view for rotors has."""
+    """The moments of the bodies; a view for rotors has them."""
     assert view.moments is not None
     return view.moments
 
 
 def _for_each(moments: Array, row: Callable[[Array], Array]) -> Array:
-    """A row for each body; bodies with the same moments share the work."""
+    """A row for each body, computed once for bodies with the same moments."""
     different, which = different_rows(moments)
     return np.array([row(each) for each in different])[which]
 
 
 def different_rows(moments: Array) -> tuple[Array, NDArray[np.int64]]:
-    """The rows that differ, and which of them each row is; without a sort, which is dear, where all are alike."""
+    """The distinct rows, and the index of each row among them; without a sort, which is expensive, if all are equal."""
     if (moments == moments[:1]).all():
         return moments[:1], np.zeros(len(moments), dtype=np.int64)
     different, which = np.unique(moments, axis=0, return_inverse=True)
@@ -124,21 +124,21 @@ def different_rows(moments: Array) -> tuple[Array, NDArray[np.int64]]:
 
 
 def with_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
-    """A stepper whose sweeps turn bodies by this rotor, the fast ones among them one by one."""
+    """A stepper whose sweeps rotate bodies by this rotor, fast ones one at a time."""
     assert view.spread is not None  # such a view has bodies
     spin = view.spread(lane_table(rotor, view))
     return turn_in_lanes(replace(stepper, parameters={**stepper.parameters, "spin": spin}), rotor, view)
 
 
 def lane_table(rotor: Method, view: View) -> Array:
-    """A row of constants for each body, to be spread over the lanes; CapabilityError if the rotor has none."""
+    """A row of constants for each body, for the lanes; CapabilityError if the rotor has none."""
     if not isinstance(rotor, Rotor):
         raise CapabilityError(f"{rotor} has no form for lanes")
     return _for_each(moments_of(view), rotor.lane_row)
 
 
 def turn_in_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
-    """The same for a stepper that has spread the constants of the rotor already."""
+    """The same for a stepper whose rotor constants are already spread over the lanes."""
     assert isinstance(rotor, Rotor)
     fills: dict[Slot, Filling] = {rotate_lane: rotor.lane_kernel(moments_of(view)), rotate: rotor.rotor_kernel()}
     of_body = None if stepper.of_body is None else bind(stepper.of_body, fills)
@@ -146,7 +146,7 @@ def turn_in_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
 
 
 def with_rotor(stepper: Stepper, rotor: Method, view: View) -> Stepper:
-    """A stepper whose drifts turn bodies by this rotor; unchanged for systems without bodies."""
+    """A stepper whose drifts rotate bodies by this rotor; unchanged for systems without bodies."""
     if Flag.ROTOR not in view.flags:
         return stepper
     turns = turning(rotor)
@@ -163,11 +163,11 @@ def with_table(stepper: Stepper, rotor: Turning, view: View) -> Stepper:
 
 
 def turning_with(traits: Traits, rotor: Method) -> Traits:
-    """Traits of a splitting in whose drifts bodies turn by this rotor, from those that it has where none turns.
+    """Traits of a splitting that rotates bodies by this rotor, from its traits without rotation.
 
-    A step is as symplectic as its rotor. One that is so up to a high order still bounds the error of the energy as far as
-    runs can show: with DMV(10) the energy of a chaotic top did not drift in 4e5 steps of dt |omega| = 0.35 and 0.7 under orders 4, 6
-    and 8; with DMV(8) and DMV(6) it did.
+    A step is as symplectic as its rotor. A rotor that is symplectic up to a high order still bounds the energy error as
+    far as runs can show: with DMV(10) the energy of a chaotic top did not drift in 4e5 steps of dt |omega| = 0.35 and
+    0.7 under orders 4, 6 and 8; with DMV(8) and DMV(6) it did.
     """
     turning = rotor.traits
     up_to = turning.nearly or turning.order
@@ -184,8 +184,8 @@ def turning_with(traits: Traits, rotor: Method) -> Traits:
 
 
 def check_rotor(rotor: Method, *, order: int, where: str) -> None:
-    """Refuse what is not a rotor, and one whose order would spoil that of the splitting."""
-    # A composition is a rotor if what it composes is one.
+    """Refuse anything that is not a rotor, and a rotor whose order would spoil that of the splitting."""
+    # A composition is a rotor if its base is one.
     if not hasattr(getattr(rotor, "base", rotor), "rotor_kernel"):
         raise InputError(
             f"{rotor!r} is not a rotor", where=where, do="give one, such as DMV(10) or SymmetricRotation()"

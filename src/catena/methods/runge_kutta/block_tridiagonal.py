@@ -1,23 +1,24 @@
-"""Newton's corrections for bodies that act on their neighbours only: time and memory grow with the number of bodies, not its cube.
+"""Newton's corrections for bodies that interact with their neighbours only: linear in the number of bodies.
 
-For the matrices 1 - h J of `modes`, J block tridiagonal over the bodies. With x the seven positions (r, q) of a body and m its
-seven momenta (p, g), the momenta are eliminated body by body,
+The matrices are the 1 - h J of `modes`, with J block tridiagonal over the bodies. With x the seven positions (r, q) of
+a body and m its seven momenta (p, g), the momenta are eliminated body by body,
 
     m = N (rho_m + h sum_k J_mx[j, k] x_k),      N = (1 - h J_mm)^-1,      E = h J_xm N,
 
-and a block tridiagonal system with blocks of 7 x 7 is left for the positions:
+and a block tridiagonal system with blocks of 7 x 7 remains for the positions:
 
     (1 - h J_xx - h E J_mx[j, j]) x_j - h E (J_mx[j, j-1] x_{j-1} + J_mx[j, j+1] x_{j+1}) = rho_x + E rho_m.
 
-It is factorised without exchange of bodies, but with pivoting inside the blocks. Where the bodies form a ring, the last one borders the system
-of the others, T x + C x_last = rho: with T Z = C, of seven columns, T y = rho and x = y - Z x_last,
+It is factorised without exchanging bodies, but with pivoting inside the blocks. If the bodies form a ring, the last one
+borders the system of the others, T x + C x_last = rho: with T Z = C (seven columns), T y = rho and x = y - Z x_last,
 
     (D - L Z_{n-2} - R Z_0) x_last = rho_last - L y_{n-2} - R y_0.
 
-What is kept lies in par, because it is complex:
+The factors are complex, so they are stored in par:
 
 newton_matrices (modes, bodies, 6, 7, 7): N, E, inverse of the reduced diagonal block, block to the left, the inverse
-times the block to the right (of the last body of a ring that block itself), scratch, and in a ring Z. newton_vectors (bodies, 21): x, m, scratch. newton_jacobian: J as `block_jacobian` gives it.
+times the block to the right (for the last body of a ring, that block itself), scratch, and in a ring Z.
+newton_vectors (bodies, 21): x, m, scratch. newton_jacobian: J as `block_jacobian` computes it.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ def linearise_blocks(z, par):
 
 
 def factorise_blocks(c, h, par):
-    """The factors of 1 - h J; a status."""
+    """Factorise 1 - h J; returns a status."""
     return SINGULAR if eliminate(h, par.newton_jacobian, par.newton_matrices[c]) != 0 else 0
 
 
 def solve_blocks(c, h, x, par):
-    """x becomes the solution of (1 - h J) x = x."""
+    """Solve (1 - h J) x = x in place."""
     v = par.newton_vectors
     for j in range(v.shape[0]):
         for a in range(BLOCK):
@@ -55,7 +56,7 @@ def solve_blocks(c, h, x, par):
 
 
 def eliminate(h, slopes, kept):
-    """The factors of 1 - h J into kept; 0, or 1 if a block is singular."""
+    """Write the factors of 1 - h J into kept; returns 0, or 1 if a block is singular."""
     n = slopes.shape[0]
     for j in range(n):
         inverse = kept[j, 0]
@@ -87,7 +88,7 @@ def eliminate(h, slopes, kept):
 
 
 def close_elimination(h, slopes, kept):
-    """Z of all bodies but the last, and the inverse of what is left for that one, whose block D lies in its scratch; 0 or 1."""
+    """Z of all bodies but the last, and the inverse of the remaining block of that one (D in its scratch); 0 or 1."""
     last = slopes.shape[0] - 1
     for j in range(last):
         z = kept[j, 6]
@@ -113,7 +114,7 @@ def close_elimination(h, slopes, kept):
 
 
 def substitute(h, slopes, kept, v):
-    """v, positions and momenta of all bodies, becomes the solution of (1 - h J) v = v."""
+    """Solve (1 - h J) v = v in place; v holds positions and momenta of all bodies."""
     n = slopes.shape[0]
     rows = n - is_closed()
     for j in range(n):
@@ -154,7 +155,7 @@ def substitute(h, slopes, kept, v):
 
 
 def close_substitution(kept, v):
-    """The positions of the last body of a ring, whose right side is scratch of v, then those of the others: x = y - Z x_last."""
+    """Positions of the last body of a ring, its right side in the scratch of v; then the others: x = y - Z x_last."""
     last = v.shape[0] - 1
     for a in range(HALF):
         total = v[last, BLOCK + a]
@@ -211,7 +212,7 @@ def subtract_product(factor, a, b, out):
 
 
 def invert(a, out):
-    """out = a^-1 by Gauss and Jordan with exchange of rows; a is used up. 0, or 1 if it is singular."""
+    """out = a^-1 by Gauss-Jordan elimination with row exchanges; overwrites a. Returns 0, or 1 if a is singular."""
     clear(out)
     for i in range(HALF):
         out[i, i] = 1.0
@@ -240,7 +241,7 @@ def invert(a, out):
 
 
 def block_scratch(modes: int, bodies: int, *, closed: bool) -> dict[str, Numbers]:
-    """What the kernels here write into."""
+    """Scratch for the kernels of this module."""
     return {
         "newton_matrices": np.zeros((modes, bodies, 7 if closed else 6, HALF, HALF), dtype=complex),
         "newton_vectors": np.zeros((bodies, BLOCK + HALF), dtype=complex),

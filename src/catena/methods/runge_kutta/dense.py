@@ -1,14 +1,16 @@
-"""Points between the steps of Gauss methods, on the polynomial of the collocation [hairer2006] section II.1.2.
+"""Points between the steps of Gauss methods, on the collocation polynomial [hairer2006] section II.1.2.
 
 A step of length h = span dt has the increments L_j; at the fraction theta of it
 
     z(theta) = z + (e + sum_j beta_j(theta) L_j),      beta_j(theta) = (integral of l_j from 0 to theta)/b_j
              = theta + 1/2 sum_{k=1..s-1} P_k(x_j) (P_{k+1}(x) - P_{k-1}(x)),      x = 2 theta - 1,
 
-with the Lagrange polynomials l_j of the nodes c_j = (1 + x_j)/2 and those of Legendre, P_k, which are orthogonal in the sums of the
-quadrature. The polynomial has degree s: such points are right to order s + 1, the ends of steps to 2 s.
+with the Lagrange polynomials l_j of the nodes c_j = (1 + x_j)/2 and the Legendre polynomials P_k, which are orthogonal
+in the sums of the quadrature. The polynomial has degree s: points on it are accurate to order s + 1, the ends of steps
+to 2 s.
 
-carry: [what is known, position, z and e at the beginning of the step, z and e at its end], then that of the method itself.
+carry: [what is known, position, z and e at the beginning of the step, z and e at its end], then the carry of the method
+itself.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from ..base import Stepper
 from .stages import lane_count, lanes_for, stage_count
 from .tableaux import Collocation
 
-KNOWN = 0  # 0: nothing; 1: a step; TRIAL: the next step is one of its own, from where a crossing is looked for
+KNOWN = 0  # 0: nothing; 1: a step; TRIAL: the next step is a separate one, from where a crossing is searched for
 POSITION = 1  # in units of dt since the beginning of the step, 1 to `span`
 OWN = 2
 TRIAL = 2.0
@@ -33,12 +35,12 @@ TRIAL = 2.0
 
 @size
 def span(tab):
-    """How many dt a step spans; always replaced by a literal."""
+    """Length of a step in dt; always replaced by a literal."""
     return 1
 
 
 def dense_step(z, e, dt, par, tab, work, carry):
-    """The state dt later: the end of a step, or a point on the polynomial of one."""
+    """The state dt later: the end of a step, or a point on its polynomial."""
     n = dimension(z)
     first = carry[OWN : OWN + n]
     first_low = carry[OWN + n : OWN + 2 * n]
@@ -76,7 +78,7 @@ def dense_step(z, e, dt, par, tab, work, carry):
 
 
 def rewind_dense(carry):
-    """Nothing is known of the solution: a crossing is looked for by steps of their own, as the polynomial is of a lower order."""
+    """Forget the solution: crossings are located with separate steps, because the polynomial has a lower order."""
     for k in range(carry.shape[0]):
         carry[k] = 0.0
     carry[KNOWN] = TRIAL
@@ -88,7 +90,7 @@ def weights_between(t: Collocation, spanned: int) -> NDArray[np.float64]:
     at_nodes = legendre.legvander(2.0 * t.c - 1.0, t.stages)
     at_theta = legendre.legvander(2.0 * theta - 1.0, t.stages)
     weights = np.repeat(theta[:, None], t.stages, axis=1)
-    for k in range(1, t.stages):  # one by one: a product of matrices may round in another order elsewhere
+    for k in range(1, t.stages):  # one by one: a matrix product may round in another order on another machine
         weights += 0.5 * (at_theta[:, k + 1] - at_theta[:, k - 1])[:, None] * at_nodes[:, k]
     return weights
 

@@ -4,11 +4,12 @@ With the increments L_j = dt b_j f(Y_j) and mu_ij = a_ij / b_j [antonana2017]:
 
     Y_i = z + (e + sum_j mu_ij L_j),      z' = z + (e + sum_i L_i).
 
-The stages are iterated until they stop changing (`iteration.judge`), by fixed point from the polynomial of
-the last step, or by simplified Newton.
+The stages are iterated until they stop changing (`iteration.judge`), by fixed-point iteration starting from the
+polynomial of the last step, or by simplified Newton.
 
-carry: L (n rows of stages, see `stages`), then [known, sweeps so far, failed fixed points in a row, Newton from now on,
-steps by Newton so far]. work: that of `stages`; for Newton residual and change (s n each), then the memory of `prepare`.
+carry: L (n rows of stages, see `stages`), then [known, sweeps so far, failed fixed-point iterations in a row, Newton
+from now on, Newton steps so far]. work: that of `stages`; for Newton, residual and change (s n each), then the memory
+of `prepare`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from .stages import begin, blame, count_used, lane_count, move_fields, note, rat
 from .tableaux import Collocation, gauss, radau_iia, sun_geng
 
 LONGEST_SPAN = 1000  # dt in a step: a table has a row for each
-NEWTON_FOR_GOOD = 3  # failed fixed points in a row after which Newton stays
+NEWTON_FOR_GOOD = 3  # failed fixed-point iterations in a row after which Newton is used permanently
 
 Solver = Literal["auto", "fixed-point", "newton"]
 
@@ -65,7 +66,8 @@ def fixed_point(z, e, dt, par, tab, work, carry):
     worse = 0
     sweeps = 1
     while True:
-        # whole sweeps converge later, but run away where the step is far too long; halves may settle at a far solution
+        # whole sweeps converge later, but diverge if the step is far too long; sweeps by halves may settle at a distant
+        # solution
         if known:
             largest, smallest = sweep(z, e, dt, par, tab, work)
         else:
@@ -83,7 +85,7 @@ def fixed_point(z, e, dt, par, tab, work, carry):
 
 @slot
 def prepare(z, dt, par, tab, memory):
-    """Factorise the iteration matrix 1 - dt b_i mu_ij J with J at z; a status."""
+    """Factorise the iteration matrix 1 - dt b_i mu_ij J with J at z; returns a status."""
 
 
 @slot
@@ -102,7 +104,7 @@ def newton(z, e, dt, par, tab, work, carry):
     memory = work[count_used(z, tab) :]
     residual = memory[:m]
     change = memory[m : 2 * m]
-    carry[last] = 0.0  # steps are long here, and the polynomial of the last one leads astray
+    carry[last] = 0.0  # steps are long here, and the polynomial of the last one is a bad start
     if prepare(z, dt, par, tab, memory[2 * m :]) != 0:
         return SINGULAR
     begin(z, e, par, tab, work, carry)
@@ -138,7 +140,7 @@ def newton(z, e, dt, par, tab, work, carry):
 
 @inline
 def finish(z, e, tab, work, carry):
-    """z' = z + (e + sum L); returns a status: nan slips through comparisons of changes, but not through here."""
+    """z' = z + (e + sum L); returns a status: comparisons of changes let nan through, this test does not."""
     n = dimension(z)
     s = stage_count(tab)
     lanes = lane_count(tab)
@@ -160,25 +162,25 @@ def finish(z, e, tab, work, carry):
 
 @inline
 def finish_solved(status, z, e, tab, work, carry):
-    """`finish` if the stages were found."""
+    """`finish`, if the stages were found."""
     return finish(z, e, tab, work, carry) if status == 0 else status
 
 
 @inline
 def fixed_point_step(z, e, dt, par, tab, work, carry):
-    """One step by fixed point alone."""
+    """One step by fixed-point iteration only."""
     return finish_solved(fixed_point(z, e, dt, par, tab, work, carry), z, e, tab, work, carry)
 
 
 @inline
 def newton_step(z, e, dt, par, tab, work, carry):
-    """One step by Newton alone."""
+    """One step by Newton only."""
     return finish_solved(newton(z, e, dt, par, tab, work, carry), z, e, tab, work, carry)
 
 
 @inline
 def automatic_step(z, e, dt, par, tab, work, carry):
-    """Fixed point; Newton where it fails, and for good after three failures in a row."""
+    """Fixed-point iteration; Newton if it fails, and permanently after three failures in a row."""
     last = dimension(z) * lane_count(tab)
     status = NOT_CONVERGED
     if carry[last + 3] == 0.0:
@@ -199,7 +201,7 @@ def has_jacobian(view: View) -> bool:
 
 @dataclass(frozen=True)
 class LinearSolver:
-    """How Newton's corrections are found: kernels for `prepare` and `correct`, numbers of memory; what they find in par."""
+    """How Newton's corrections are computed: kernels for `prepare` and `correct`, their memory, their arrays in par."""
 
     fills: dict[Slot, Filling]
     memory: int = 0
@@ -208,7 +210,7 @@ class LinearSolver:
 
 
 def _linear_solver(view: View, t: Collocation) -> LinearSolver:
-    """The cheapest that the system allows: its own, blocks for neighbours, or one dense matrix."""
+    """The cheapest that the system allows: its own solver, blocks for neighbours, or one dense matrix."""
     if view.factors is None and Flag.BLOCK_JACOBIAN not in view.flags:
         dense: dict[Slot, Filling] = {prepare: prepare_dense, correct: correct_dense, quotient: real_quotient}
         return LinearSolver(dense, dense_memory(t.stages, view.dimension))
@@ -265,7 +267,7 @@ class _Implicit(Method):
         )
 
     def _takes_newton(self, view: View) -> bool:
-        """Whether Newton's method is part of the step; "auto" leaves it out where it doubles the time of compiling."""
+        """Whether Newton's method is part of the step; "auto" omits it where it would double the compile time."""
         wanted = self.solver == "newton" or (self.solver == "auto" and Flag.NEWTON_ON_DEMAND not in view.flags)
         return wanted and has_jacobian(view)
 
@@ -341,7 +343,7 @@ class Gauss(_Implicit):
 
     @property
     def traits(self) -> Traits:
-        if self.span > 1:  # of points between the ends of steps
+        if self.span > 1:  # the order of points between the ends of steps
             return Traits(min(self.stages + 1, 2 * self.stages), False, False, False, (), ("butcher1964",), math.inf)
         return Traits(2 * self.stages, True, True, False, SYMPLECTIC, ("butcher1964",), math.inf)
 

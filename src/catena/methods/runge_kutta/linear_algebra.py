@@ -1,4 +1,4 @@
-"""Newton's corrections by one dense matrix for all stages."""
+"""Newton's corrections from one dense matrix for all stages."""
 
 from ...kernels.elimination import factorise, solve
 from ...kernels.views import SINGULAR, dimension, jacobian
@@ -6,7 +6,7 @@ from .stages import stage_count
 
 
 def prepare_dense(z, dt, par, tab, memory):
-    """The factors of 1 - dt b_i mu_ij J, J at z, for all stages together; a status. memory: matrix, pivots, J."""
+    """Factorise 1 - dt b_i mu_ij J, J at z, for all stages together; returns a status. memory: matrix, pivots, J."""
     n = dimension(z)
     s = stage_count(tab)
     m = s * n
@@ -32,5 +32,5 @@ def correct_dense(residual, change, dt, par, tab, memory):
 
 
 def dense_memory(s: int, n: int) -> int:
-    """Numbers of memory for s stages of n variables."""
+    """Size of `memory` for s stages of n variables."""
     return (s * n) ** 2 + s * n + n * n

@@ -1,9 +1,9 @@
-"""Newton's corrections where a system can solve (1 - h J) x = r itself, for the derivative J of its field and a complex h.
+"""Newton's corrections for a system that can solve (1 - h J) x = r itself; J: derivative of its field, h: complex.
 
-The iteration matrix 1 - dt (B mu) (x) J of all stages falls apart where the Runge-Kutta matrix is diagonalised, B mu = T Lambda
-T^-1: one matrix 1 - dt lambda J for each eigenvalue, of a pair of conjugate ones only the first [hairer1999].
+The iteration matrix 1 - dt (B mu) (x) J of all stages decouples when the Runge-Kutta matrix is diagonalised, B mu = T
+Lambda T^-1: one matrix 1 - dt lambda J for each eigenvalue; of a conjugate pair only the first is used [hairer1999].
 
-newton_modes (2 s + 1, modes): T, doubled where a conjugate is left out; T^-1 transposed; lambda. newton_vector (n): x.
+newton_modes (2 s + 1, modes): T, doubled where a conjugate is omitted; T^-1 transposed; lambda. newton_vector (n): x.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .tableaux import Collocation
 
 @inline
 def prepare_modes(z, dt, par, tab, memory):
-    """The derivative at z, and the factors of 1 - h J for each eigenvalue; a status."""
+    """The derivative at z, and the factors of 1 - h J for each eigenvalue; returns a status."""
     s = stage_count(tab)
     linearise(z, par)
     for c in range(par.newton_modes.shape[1]):
@@ -60,5 +60,5 @@ def modes_of(t: Collocation) -> NDArray[np.complex128]:
 
 
 def mode_scratch(n: int) -> dict[str, NDArray[np.complex128]]:
-    """What the kernels here write into, for n variables."""
+    """Scratch for the kernels of this module, for n variables."""
     return {"newton_vector": np.zeros(n, dtype=complex)}

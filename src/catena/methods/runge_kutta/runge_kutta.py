@@ -14,7 +14,7 @@ from ...kernels.views import Flag, View, dimension, field
 from ..base import Drifts, Exact, Method, Stepper, Traits, register
 from .tableaux import ExplicitTableau, explicit_euler, rk4
 
-REGISTER_DIMENSION = 16  # beyond it scalars no longer fit into registers
+REGISTER_DIMENSION = 16  # beyond it the scalars no longer fit into registers
 
 
 @size

@@ -2,13 +2,14 @@
 
     Y_i = z + (e + sum_j mu_ij L_j),      L_i = dt b_i f(Y_i)
 
-The stages lie side by side: for each variable there is a row with its value at all stages, and one with its increments.
-What is done for all stages is then one line of numbers, which the compiler packs into vector instructions. `lanes`, the
-length of a row, is the number of stages or a little more: the stages that fill it up have weight 0 and stay at z + e.
+The stages are stored side by side: each variable has a row with its value at all stages, and a row with its increments.
+An operation on all stages is then a loop over one row, which the compiler vectorises. `lanes`, the length of a row, is
+the number of stages or slightly more: the padding stages have weight 0 and stay at z + e.
 
 tab: s rows mu_ij, one for each j; s rows of the extrapolation, one for each j; the weights b. carry: L, then the rest.
-work: a row for the largest change of each stage; for each variable a row Y and a row L; a state, a rate, the weights of the fields, their
-relative changes in the last sweep and in the one before; the number of sweeps, the variable that changed most, and the changes of the last sweeps.
+work: a row for the largest change of each stage; for each variable a row Y and a row L; a state, a rate, the weights of
+the fields, their relative changes in the last sweep and in the one before; the number of sweeps, the variable that
+changed most, and the changes of the last sweeps.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from ..base import zeros_at_a_line
 from .tableaux import Collocation
 
 MOST_FIELDS = 8
-NOTHING = 1e-140  # a field smaller than this is taken for zero: changes in units of it would overflow
-OUT_OF_SCALE = 1e3  # a change in units of a magnitude that was none
-REMEMBERED = 8  # changes of the last sweeps, for the message where a step fails
-VECTOR = 4  # lanes from which on a loop over them becomes vectors
-LONGEST_STRAIGHT = 400  # lines of the field, all stages together, beyond which compiling them in a row takes too long
+NOTHING = 1e-140  # a field smaller than this counts as zero: changes in units of it would overflow
+OUT_OF_SCALE = 1e3  # relative change of a field whose magnitude is zero
+REMEMBERED = 8  # changes of the last sweeps, for the message of a failed step
+VECTOR = 4  # fewest lanes for which the compiler vectorises a loop over them
+LONGEST_STRAIGHT = 400  # lines of the field, all stages together; beyond that straight-line code compiles too slowly
 
 
 @size
@@ -60,17 +61,17 @@ def move_stages(z, e, start, end, tab, work):
 
 @slot
 def rates(z, start, end, dt, par, tab, work):
-    """L of the variables start..end, here all of them, from Y."""
+    """L of the variables start..end (here all variables) from Y."""
 
 
 @slot
 def velocity_rates(z, start, end, dt, par, tab, work):
-    """L of the variables start..end, here the positions, from Y."""
+    """L of the variables start..end (here the positions) from Y."""
 
 
 @slot
 def momentum_rates(z, start, end, dt, par, tab, work):
-    """L of the variables start..end, here the momenta, from Y."""
+    """L of the variables start..end (here the momenta) from Y."""
 
 
 @slot
@@ -80,7 +81,7 @@ def sweep(z, e, dt, par, tab, work):
 
 @slot
 def evaluate(z, par, out):
-    """The field, or the part of it that is wanted."""
+    """The field, or the part of it that is needed."""
 
 
 def rates_through_memory(z, start, end, dt, par, tab, work):
@@ -116,26 +117,26 @@ def begin(z, e, par, tab, work, carry):
             for i in range(lanes):
                 work[(2 * k + 1) * lanes + i] = 0.0
         magnitude = move_stages(z, e, start, end, tab, work)  # a change from zero
-        # a field that is zero so far (a start from rest) is weighed after the first evaluation
+        # a field that is zero so far (a start from rest) gets its weight after the first evaluation
         work[(2 * n + 1) * lanes + 2 * n + b] = 1.0 / magnitude if magnitude > NOTHING else 0.0
         work[(2 * n + 1) * lanes + 2 * n + MOST_FIELDS + b] = math.inf
         start = end
 
 
 def count_used(z, tab):
-    """Numbers of work that the kernels here use."""
+    """Size of `work` for the kernels of this module."""
     return (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + 3 * MOST_FIELDS + 2 + REMEMBERED
 
 
 def note(sweeps, change, z, tab, work):
-    """Keep the relative change of a sweep."""
+    """Record the relative change of a sweep."""
     here = count_used(z, tab) - REMEMBERED
     work[here - 2] = sweeps
     work[here + sweeps % REMEMBERED] = change
 
 
 def blame(change, z, par, tab, work):
-    """Keep the variable with the largest relative change, of those that Newton has just made to all stages."""
+    """Record the variable with the largest relative change in the last Newton correction of all stages."""
     n = dimension(z)
     worst = -1.0
     start = 0
@@ -156,7 +157,7 @@ def relative(b, change, z, tab, work):
     if work[here] == 0.0 and change > 0.0:
         work[here] = 1.0 / change
     if has_clock() == 1:
-        # from rest the first evaluation, before any clock moves, may see nothing but rounding errors
+        # from rest, the first evaluation, before any clock moves, may contain only rounding errors
         misjudged = change * work[here] > OUT_OF_SCALE
         if misjudged:
             work[here] = 1.0 / change
@@ -174,17 +175,18 @@ def move_fields(z, e, par, tab, work):
 
 
 def move_field(b, start, end, z, e, tab, work):
-    """Y from L for field b, the variables start..end; its relative change is kept, and the last one, too."""
+    """Y from L for field b, the variables start..end; records its relative change and the previous one."""
     here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + MOST_FIELDS
     work[here + MOST_FIELDS + b] = work[here + b]
     work[here + b] = relative(b, move_stages(z, e, start, end, tab, work), z, tab, work)
 
 
 def extremes(z, par, tab, work):
-    """The largest relative change of a field, and the largest over pairs (positions, momenta) of the smaller of the two.
+    """The largest relative change of a field, and the largest over pairs (positions, momenta) of the smaller one.
 
-    Not the smallest of all: bodies that do not turn leave their quaternions alone whatever their centres do. And not of one sweep
-    alone: from rest, positions and momenta change by turns, and one of the two always stands still, even if they run away.
+    Not the smallest of all fields: bodies that do not rotate leave their quaternions unchanged whatever their centres
+    do. And not of one sweep only: from rest, positions and momenta change alternately, and one of the two is always
+    unchanged, even if they diverge.
     """
     here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + MOST_FIELDS
     fields = field_count(par)
@@ -209,7 +211,7 @@ def whole_sweep(z, e, dt, par, tab, work):
 
 @inline
 def rates_by_halves(z, start, end, dt, par, tab, work):
-    """All rates, each half by its own kernel: the field as a whole need not be compiled."""
+    """All rates, each half by its own kernel, so that the field as a whole need not be compiled."""
     n = dimension(z)
     velocity_rates(z, 0, n // 2, dt, par, tab, work)
     momentum_rates(z, n // 2, n, dt, par, tab, work)
@@ -219,7 +221,7 @@ def rates_by_halves(z, start, end, dt, par, tab, work):
 def sweep_by_halves(z, e, dt, par, tab, work):
     """The positions, then the momenta at the new positions.
 
-    If H_p does not depend on q, the error falls in one such sweep as in two whole ones.
+    If H_p does not depend on q, one such sweep reduces the error as much as two whole ones.
     """
     n = dimension(z)
     half = n // 2
@@ -235,9 +237,10 @@ def sweep_by_halves(z, e, dt, par, tab, work):
 
 
 def note_sweep(work: NDArray[np.float64], n: int, tab: NDArray[np.float64]) -> tuple[int, list[float]]:
-    """The variable that changed most, and the relative changes of the last sweeps of a step that failed, oldest first.
+    """The variable that changed most, and the relative changes of the last sweeps of a failed step, oldest first.
 
-    A sweep that changes nothing ends the iteration, so a step that fails after one found no numbers: comparisons let nan through.
+    A sweep that changes nothing ends the iteration, so if a step fails after one, it met nan, which comparisons let
+    through.
     """
     here = count_used(np.empty(n), tab) - REMEMBERED
     sweeps = int(work[here - 2])
@@ -247,7 +250,7 @@ def note_sweep(work: NDArray[np.float64], n: int, tab: NDArray[np.float64]) -> t
 
 
 def lanes_for(s: int) -> int:
-    """Stages in a row: 1, 2, 4, or whole rows of 8, so that nothing is left over by vector registers."""
+    """Stages in a row: 1, 2, 4, or a multiple of 8, so that rows fill vector registers completely."""
     return s if s <= 2 else 4 if s <= 4 else -(-s // 8) * 8
 
 
@@ -260,9 +263,12 @@ def table(t: Collocation) -> NDArray[np.float64]:
 
 
 def fills(view: View, s: int, *, together: bool = False) -> Mapping[Slot, Filling]:
-    """What fills the slots and sizes of this module for s stages on this view; `together`: the kernels of the view are called on lanes."""
+    """Fillings of the slots and sizes of this module for s stages on this view.
+
+    `together`: the kernels of the view are called on lanes.
+    """
     n, lanes = view.dimension, lanes_for(s)
-    fields = view.fills.get(field_count, 0)  # in joint form, where par counts them, there are six at most
+    fields = view.fills.get(field_count, 0)  # in joint form, where par holds their number, there are at most six
     if isinstance(fields, int) and fields > MOST_FIELDS:
         raise CapabilityError(
             f"it has {fields} fields, and stages keep the changes of {MOST_FIELDS}", do="join fields of like magnitude"
@@ -276,7 +282,8 @@ def fills(view: View, s: int, *, together: bool = False) -> Mapping[Slot, Fillin
     given[rates] = bind(rates_through_memory, {evaluate: field})
     registers = view.fills.get(views.registers)
     on_lanes = registers is not None and not isinstance(registers, Written) and lanes >= VECTOR
-    # on lanes the latency of a sweep counts: two halves in turn take a quarter longer or more, and save one sweep of fifteen
+    # on lanes the latency of a sweep counts: two halves one after the other take at least a quarter longer, and save
+    # one sweep in fifteen
     if view.name == "canonical" and not on_lanes:
         given[sweep] = sweep_by_halves
         if not view.literal:
@@ -300,7 +307,7 @@ def fills(view: View, s: int, *, together: bool = False) -> Mapping[Slot, Fillin
 
 
 def _straight_rates(s: int, lanes: int, n: int, variables: range) -> Written:
-    """L from Y on scalars, everything read before anything is written: arrays may alias, scalars do not."""
+    """L from Y in scalars, with all reads before all writes: arrays may alias, scalars do not."""
     lines = ["def straight_rates(z, start, end, dt, par, tab, work):"]
     lines += [f"    weight{i} = dt * tab[{2 * s}, {i}]" for i in range(lanes)]
     for i in range(lanes):
@@ -311,7 +318,7 @@ def _straight_rates(s: int, lanes: int, n: int, variables: range) -> Written:
 
 
 def _lane_rates(s: int, lanes: int, n: int, variables: range) -> Written:
-    """The same in a loop over lanes, which becomes one over vectors: for fields too long to be written out once for each stage."""
+    """The same as a loop over lanes, which the compiler vectorises: for fields too long to write out for each stage."""
     lines = ["def lane_rates(z, start, end, dt, par, tab, work):", "    held = held_parameters(par)"]
     lines += [f"    for i in range({lanes}):"]
     state = ", ".join(f"work[{(2 * k + 1) * lanes} + i]" for k in range(n))
@@ -327,19 +334,22 @@ def _lane_rates(s: int, lanes: int, n: int, variables: range) -> Written:
 
 
 def stands_side_by_side(view: View, s: int) -> bool:
-    """Whether all stages are evaluated at once where the kernels of the view allow it: there are enough of them, and it takes less time."""
+    """Whether to evaluate all stages at once if the kernels allow it: there are enough stages, and it is faster."""
     return view.side_by_side is not None and lanes_for(s) >= VECTOR
 
 
 def lane_scratch(view: View, s: int) -> Mapping[str, Numbers]:
-    """What is written into where stages are evaluated at once: the scratch of the equations for each of them, stages and rates."""
+    """Arrays for evaluating all stages at once: the scratch of the equations for each stage, stages and rates."""
     lanes, own = lanes_for(s), view.scratch()
     rows = {"stage_values": np.zeros((view.dimension, lanes)), "stage_rates": np.zeros((view.dimension, lanes))}
     return rows | {ON_LANES + name: np.repeat(own[name][..., None], lanes, axis=-1) for name in view.side_by_side or ()}
 
 
 def _rates_at_once(view: View, s: int) -> Written:
-    """L from Y, all stages at once: the equations are those of one stage, their numbers are lanes. Lanes that no stage fills come to nothing."""
+    """L from Y, all stages at once: the equations of one stage, on lanes instead of numbers.
+
+    Padding lanes have no effect.
+    """
     lanes = lanes_for(s)
     arrays = "".join(f", side_by_side(par.{ON_LANES}{name})" for name in view.side_by_side or ())
     lines = ["def rates_at_once(z, start, end, dt, par, tab, work):", "    values = par.stage_values"]

@@ -1,12 +1,12 @@
-"""Coefficients of the Runge-Kutta methods, rounded once and with care.
+"""Coefficients of the Runge-Kutta methods, correctly rounded.
 
-Everything is computed in decimal arithmetic of 80 digits and rounded to float64 at the very end, so no number is typed
-in from a table. An implicit method is kept in the form of [antonana2017]: with the increments L_j = dt b_j f(Y_j),
+They are computed in decimal arithmetic with 80 digits and rounded to float64 at the very end, so no number is copied
+from a table. An implicit method is stored in the form of [antonana2017]: with the increments L_j = dt b_j f(Y_j),
 
     Y_i = z + sum_j mu_ij L_j,      z' = z + sum_i L_i,      mu_ij = a_ij / b_j,
 
-a method is symplectic if and only if mu_ij + mu_ji = 1, and this can hold exactly in float64. The usual form
-b_i a_ij + b_j a_ji = b_i b_j cannot, and what is missing makes the energy drift [hairer2008].
+a method is symplectic if and only if mu_ij + mu_ji = 1, which can hold exactly in float64. The usual form
+b_i a_ij + b_j a_ji = b_i b_j cannot, and its residual makes the energy drift [hairer2008].
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 
 MOST_STAGES = 16
-DIGITS = 80  # 16 stages cost about 13 of them in the polynomials below
+DIGITS = 80  # the polynomials below lose about 13 of them for 16 stages
 
 Matrix = tuple[tuple[Decimal, ...], ...]
 
@@ -218,11 +218,11 @@ def _collocation(nodal: Sequence[int], *, order: int, symplectic: bool) -> Collo
 def _roots(polynomial: Sequence[Decimal]) -> tuple[Decimal, ...]:
     """All roots, ascending, of a polynomial whose roots are real, simple and in (0, 1].
 
-    Newton's method with the roots found so far divided out (Maehly), from the right of all of them: there it decreases
-    monotonically to the largest root that is left.
+    Newton's method with the known roots divided out (Maehly), starting to the right of all roots: from there it
+    decreases monotonically to the largest remaining root.
     """
     derivative = [k * coefficient for k, coefficient in enumerate(polynomial)][1:]
-    enough = Decimal(10) ** (-DIGITS // 2 - 5)  # the correction after this one would be about its square
+    enough = Decimal(10) ** (-DIGITS // 2 - 5)  # the next correction would be about the square of this
     roots: list[Decimal] = []
     for _ in derivative:
         x = Decimal("1.01")
@@ -261,7 +261,7 @@ def _over_weights(a: Matrix, b: Sequence[Decimal]) -> Matrix:
 def _symplectic(mu: Matrix) -> NDArray[np.float64]:
     """Round so that mu_ij + mu_ji is exactly 1.
 
-    The larger of the pair, which is in [1/2, 2], is rounded; 1 minus it is then a float64 without rounding (Sterbenz).
+    The larger of the pair, which is in [1/2, 2], is rounded; then 1 minus it is exact in float64 (Sterbenz).
     """
     rounded = np.full((len(mu), len(mu)), 0.5)
     for i in range(len(mu)):
@@ -274,7 +274,7 @@ def _symplectic(mu: Matrix) -> NDArray[np.float64]:
 
 
 def _round(values: Sequence[Decimal] | Sequence[Sequence[Decimal]]) -> NDArray[np.float64]:
-    """Correctly rounded (as float(Decimal) is) and read-only, because every caller gets the same cached arrays."""
+    """Correctly rounded (as float(Decimal) is) and read-only, because all callers share the cached arrays."""
     rounded = np.array(values, dtype=np.float64)
     rounded.flags.writeable = False
     return rounded

@@ -24,13 +24,13 @@ def repetitions(tab):
 
 @size
 def base_work(work, z):
-    """Scratch of the base; what follows belongs to the composition: a copy of z and of its compensation."""
+    """Scratch of the base; after it, scratch of the composition: a copy of z and of its compensation."""
     return work.shape[0] - 2 * z.shape[0]
 
 
 @size
 def keeps_carry(carry):
-    """1 if what the base keeps from step to step does not depend on the step length, else 0."""
+    """1 if the carry of the base does not depend on the step length, else 0."""
     return 1
 
 
@@ -57,7 +57,7 @@ def compose(z, e, dt, par, tab, work, carry):
 
 
 def compose_rotor(y, q, ey, eq, inertia, h, tab):
-    """The same of a rotor; tab: the weights, then the row of the base."""
+    """The same for a rotor; tab: the weights, then the row of the base."""
     m = repetitions(tab)
     for j in range(m):
         status = rotate(y, q, ey, eq, inertia, tab[j] * h, tab[m:])
@@ -111,7 +111,7 @@ class Composition(Method):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What its base needs."""
+        """The views that its base needs."""
         return self.base.needs
 
     def stepper(self, view: View) -> Stepper:
@@ -145,7 +145,7 @@ class Composition(Method):
 
     @property
     def takes_notes(self) -> bool:
-        """Whether the base writes into its part of a row."""
+        """Whether the base writes to its part of a row."""
         return bool(self.base.takes_notes)  # type: ignore[attr-defined]
 
     def table(self, view: View) -> np.ndarray:
@@ -162,7 +162,7 @@ class Composition(Method):
 
     def _of(self, base: Traits) -> Traits:
         scheme = SCHEMES[self.scheme]
-        # a linear oscillator is separable, so that a base that can be explicit is
+        # a linear oscillator is separable, so a base that can be explicit is explicit there
         limit = stability_limit(*merge(scheme.weights)) if self.base.traits.explicit else base.stability
         return replace(
             base, order=scheme.order, cite=(scheme.cite, *base.cite), stability=limit, reflects=False,

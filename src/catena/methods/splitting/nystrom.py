@@ -1,7 +1,7 @@
 """Nystrom splittings with a commutator in their kicks: orders 4 and 6 with few drifts.
 
-Kick i is the flow of b_i h V + v_i h^3 {V, {V, T}}. Because T is quadratic in the momenta, the commutator is a function of the
-positions: for tops tau.J^-1 tau, else V_q.M^-1 V_q.
+Kick i is the flow of b_i h V + v_i h^3 {V, {V, T}}. T is quadratic in the momenta, so the commutator is a function of
+the positions: tau.J^-1 tau for tops, V_q.M^-1 V_q otherwise.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ COMMUTATORS = 2
 
 
 def nystrom_step(z, e, dt, par, tab, work, carry):
-    """carry: the force (n numbers) and a flag, as it is the same at the start of the next step. Work: copies, scratch."""
+    """carry: the force (n numbers) and a flag, because the next step starts with the same force.
+
+    work: copies, scratch.
+    """
     n = dimension(z)
     save(z, e, work)
     if holds(carry[n] == 0.0):
@@ -61,7 +64,7 @@ def nystrom_step(z, e, dt, par, tab, work, carry):
 
 @dataclass(frozen=True)
 class _WithCommutator(TurnsBodies):
-    """What the two have in common: all but their coefficients."""
+    """Common base of the two: everything but their coefficients."""
 
     needs: ClassVar[tuple[str, ...]] = ("split",)
     rotor: Method | None = None
@@ -87,14 +90,14 @@ class _WithCommutator(TurnsBodies):
 
     @property
     def _alone(self) -> Traits:
-        """Where no body turns."""
+        """Traits if no body rotates."""
         scheme = self.scheme
         limit = stability_limit(scheme.kicks, scheme.drifts, scheme.commutators)
         return Traits(scheme.order, True, True, True, KEEPS, (scheme.cite,), limit)
 
     @property
     def reach(self) -> float:
-        return (self.rotor or DEFAULT_ROTOR).reach / float(np.abs(self.scheme.drifts).max())  # of the longest drift
+        return (self.rotor or DEFAULT_ROTOR).reach / float(np.abs(self.scheme.drifts).max())  # for the longest drift
 
 
 @register
@@ -104,17 +107,18 @@ class Nystrom4(_WithCommutator):
 
     V h/6, T h/2, V 2h/3 together with -h^3/72 of {V, {V, T}}, T h/2, V h/6.
 
-    Symplectic, symmetric, explicit; two forces and one derivative of the force per step. Choose it for medium accuracy; prefer
-    `Nystrom6` for high accuracy.
+    Symplectic, symmetric, explicit; two forces and one derivative of the force per step. Choose it for medium accuracy;
+    prefer `Nystrom6` for high accuracy.
 
     Parameters
     ----------
-    rotor : for systems with bodies, how they turn freely in a drift; order 4 or more. By default as for `Splitting`: the exact
-        rotation of a top with two equal moments, else `DMV(10)`
+    rotor : for systems with bodies, how they rotate freely in a drift; order 4 or more. By default as for `Splitting`:
+        the exact rotation of a top with two equal moments, else `DMV(10)`
 
     References
     ----------
-    [chin1997], [vilmart2015]; there the heavy top's commutator lacks its third component, and its sign and factor are wrong.
+    [chin1997], [vilmart2015]; there the heavy top's commutator lacks its third component, and its sign and factor are
+    wrong.
     """
 
     @property
@@ -127,16 +131,16 @@ class Nystrom4(_WithCommutator):
 class Nystrom6(_WithCommutator):
     """Splitting of order 6 with seven drifts and commutator kicks.
 
-    Beside `Splitting(6)` it has seven drifts instead of eleven and error terms twice as large; each of its eight kicks takes a
-    derivative of the force, too. Symplectic, symmetric, explicit. Choose it for tops and for Hamiltonians whose force is cheap to
-    differentiate; prefer `Lagrange` for symmetric tops.
+    Compared with `Splitting(6)`, it has seven drifts instead of eleven and error terms twice as large; each of its
+    eight kicks also takes a derivative of the force. Symplectic, symmetric, explicit. Choose it for tops and for
+    Hamiltonians whose force is cheap to differentiate; prefer `Lagrange` for symmetric tops.
 
     Parameters
     ----------
-    rotor : for systems with bodies, how they turn freely in a drift; order 6 or more. By default the exact rotation of a top with two
-        equal moments, else `DMV(10)`
-    weak : five drifts, for weak potentials such as that of a fast top: errors linear in the potential begin with order 8.
-        Elsewhere its energy errors are hundreds of times larger
+    rotor : for systems with bodies, how they rotate freely in a drift; order 6 or more. By default the exact rotation
+        of a top with two equal moments, else `DMV(10)`
+    weak : five drifts, for weak potentials such as that of a fast top: errors linear in the potential start at order 8.
+        For other potentials its energy errors are hundreds of times larger
 
     References
     ----------

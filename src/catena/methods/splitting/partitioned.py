@@ -3,9 +3,9 @@
 EulerA: q1 = q0 + h H_p(q1, p0), p1 = p0 - h H_q(q1, p0)   (q implicit)
 EulerB: p1 = p0 - h H_q(q0, p1), q1 = q0 + h H_p(q0, p1)   (p implicit), the adjoint of EulerA
 
-named as in section 3.4.2 of the thesis behind the chains. [hairer2003]. z = (q, p); rates go through work (n), stage values through work (2 n).
-Where H is separable the force at the end of a step is that at the start of the next: it is kept in carry
-(n numbers and a flag), so that a step costs one evaluation.
+The names are those of section 3.4.2 of the thesis on which the chains are based. [hairer2003]. z = (q, p); rates go
+through work (n), stage values through work (2 n). If H is separable, the force at the end of a step is that at the
+start of the next: it is kept in carry (n numbers and a flag), so a step costs one evaluation.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def second_euler(z, e, dt, par, work):
 
 
 def solve_half(z, e, h, par, work, start, end):
-    """x = z + (e + h rate(x)) for the variables start..end, the others fixed at z; x stays in work[n:]."""
+    """Solve x = z + (e + h rate(x)) for the variables start..end, with the others fixed at z; x is left in work[n:]."""
     n = dimension(z)
     y = work[n : 2 * n]
     magnitude = 0.0
@@ -83,7 +83,7 @@ def solve_half(z, e, h, par, work, start, end):
 
 
 def euler(z, e, dt, par, work):
-    """An Euler method: one half implicit, then the other one explicit."""
+    """An Euler method: first the implicit half, then the explicit one."""
     n = dimension(z)
     half = n // 2
     start = implicit_half() * half
@@ -159,7 +159,7 @@ def drift_kick_drift(z, e, dt, par, tab, work, carry):
     return drift(z, e, 0.5 * dt, par, work)
 
 
-VERLET = {  # variant -> what it is where H is separable, and for any H
+VERLET = {  # variant -> the steps for separable H and for any H
     "A": (kick_drift_kick, bind(verlet_step, {first_euler: P_IMPLICIT, second_euler: Q_IMPLICIT})),
     "B": (drift_kick_drift, bind(verlet_step, {first_euler: Q_IMPLICIT, second_euler: P_IMPLICIT})),
 }
@@ -181,7 +181,7 @@ class _Partitioned(Method):
 
 
 class _Euler(_Partitioned):
-    """One of the two, each the adjoint of the other."""
+    """One of the two Euler methods, each the adjoint of the other."""
 
     @property
     def traits(self) -> Traits:

@@ -1,8 +1,8 @@
 """Weights of symmetric compositions and Runge-Kutta-Nystrom splittings.
 
 Each set is palindromic and sums to 1, so only its free numbers are stored, as printed, next to their source; the inner
-ones follow from the sum. The float64 inner number is 1 minus the sum of the float64 outer ones, computed exactly and
-rounded once: otherwise the stages would not add up to the step, which is a slip of the clock in every step.
+numbers follow from the sum. The inner number in float64 is 1 minus the sum of the outer ones in float64, computed
+exactly and rounded once: otherwise the stages would not add up to the step, and the clock would be off in every step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CompositionScheme:
 
     Attributes
     ----------
-    name, order : the name under which SCHEMES keeps it, and the order of the composition
+    name, order : its name in SCHEMES, and the order of the composition
     weights : (s,) float64, palindromic, read-only
     exact_weights : the weights to all known digits
     cite : key in references.bib
@@ -39,12 +39,13 @@ class CompositionScheme:
 class Nystrom:
     """Symmetric splitting kick(b_1 dt) drift(a_1 dt) ... drift(a_s dt) kick(b_(s+1) dt).
 
-    Above order 2 only for H = p M^-1 p / 2 + V(q) with constant M: that [V, [V, [V, T]]] vanishes is used.
-    The last kick and the first one of the next step need the same force, so a step costs s forces.
+    Above order 2 only for H = p M^-1 p / 2 + V(q) with constant M, because the order conditions use
+    [V, [V, [V, T]]] = 0. The last kick and the first one of the next step need the same force, so a step costs s
+    forces.
 
     Attributes
     ----------
-    name, order : the name under which NYSTROM keeps it, and its order
+    name, order : its name in NYSTROM, and its order
     kicks, drifts : (s + 1,) and (s,) float64, palindromic, read-only
     exact_kicks, exact_drifts : the same to all known digits
     cite : key in references.bib
@@ -74,7 +75,7 @@ class CommutatorNystrom(Nystrom):
 
 
 def palindrome(outer: Iterable[Fraction], *, inner: int) -> tuple[Fraction, ...]:
-    """The palindrome of sum 1 that starts with the outer numbers and has 1 or 2 equal inner ones.
+    """The palindrome with sum 1 that starts with the outer numbers and has 1 or 2 equal inner ones.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def _composition(name: str, order: int, outer: Iterable[str | Decimal], cite: st
 
 def _nystrom(name: str, order: int, *, kicks: Iterable[str], drifts: Iterable[str], cite: str) -> Nystrom:
     outer_kicks, outer_drifts = list(map(Fraction, kicks)), list(map(Fraction, drifts))
-    # s drifts stand between s + 1 kicks, so exactly one of the two palindromes has a single middle number
+    # s drifts lie between s + 1 kicks, so exactly one of the two palindromes has a single middle number
     inner_kicks, inner_drifts = (2, 1) if len(outer_kicks) == len(outer_drifts) else (1, 2)
     return Nystrom(
         name,
@@ -157,7 +158,7 @@ SCHEMES = {
             ],
             "kahan1997",
         ),
-        # Solution D, polished likewise: the usual 15 digits are off by up to 3e-13.
+        # Solution D, polished in the same way: the usual 15 digits are off by up to 3e-13.
         _composition(
             "yoshida8",
             8,
@@ -172,7 +173,7 @@ SCHEMES = {
             ],
             "yoshida1990",
         ),
-        # Polished likewise.
+        # Polished in the same way.
         _composition(
             "suzukiumeno8",
             8,
@@ -206,7 +207,7 @@ SCHEMES = {
 }
 
 # The two of Blanes & Moan have free parameters and are printed to 15 or 16 digits, so their order conditions hold to
-# 1e-15 and no further digits can be had.
+# 1e-15 and further digits are not available.
 NYSTROM = {
     splitting.name: splitting
     for splitting in (
@@ -241,13 +242,13 @@ NYSTROM = {
 }
 
 
-# Splittings with commutators. Of order 6 in the quotient by [V, [V, [V, T]]] for AAB, ABB, AAAAB, AAABB, AABAB and ABABB (Lyndon words in
-# drifts A and kicks B): the first digits are chosen, the others solve these conditions.
+# Splittings with commutators. Of order 6 in the quotient by [V, [V, [V, T]]] for AAB, ABB, AAAAB, AAABB, AABAB and
+# ABABB (Lyndon words in drifts A and kicks B): the first numbers are chosen, the others solve these conditions.
 COMMUTATOR = {
     scheme.name: scheme
     for scheme in (
         _commutator_nystrom("4", 4, kicks=["1/6"], drifts=[], commutators=["0", "-1/72"], cite="chin1997"),
-        # 7 drifts: the smallest error terms of degree 7 that a search has found, 1.2e-7 in norm
+        # 7 drifts: the smallest error terms of degree 7 found in a search, 1.2e-7 in norm
         _commutator_nystrom(
             "6",
             6,
@@ -265,8 +266,8 @@ COMMUTATOR = {
             ],
             cite="chin1997",
         ),
-        # 5 drifts, generalised order (8, 6): errors linear in the potential begin with order 8. Kicks and drifts are those of the source, which
-        # has further commutators; with this one alone its weights are unique.
+        # 5 drifts, generalised order (8, 6): errors linear in the potential start at order 8. Kicks and drifts are
+        # those of the source, which has further commutators; with this commutator alone, its weights are unique.
         _commutator_nystrom(
             "6 weak",
             6,

@@ -1,9 +1,9 @@
-"""Explicit splittings of H = T + V: kicks (flow of V) and drifts (flow of T) in turn.
+"""Explicit splittings of H = T + V: alternating kicks (flow of V) and drifts (flow of T).
 
 Order 2: Strang; orders 4 and 6: the Runge-Kutta-Nystrom splittings of Blanes and Moan, for T quadratic in the
 momenta; order 8: Strang composed by Kahan and Li's scheme.
 
-The force after the last kick is that of the next step's first: it is kept in carry (n numbers and a flag).
+The force of the last kick is that of the first kick of the next step: it is kept in carry (n numbers and a flag).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ..rotors.rotor import TurnsBodies, check_rotor, with_lanes, with_rotor
 from .schemes import NYSTROM, SCHEMES
 from .stability import merge, stability_limit
 
-# Rotors whose error does not show beside that of the splitting. Nor may their lack of symplecticity: with DMV(6) the energy
-# of an asymmetric top drifts under Splitting(4).
+# Rotors whose error, and whose defect in symplecticity, is negligible beside the error of the splitting: with DMV(6)
+# the energy of an asymmetric top drifts under Splitting(4).
 DEFAULT_ROTORS = {2: SymmetricRotation(), 4: DMV(10), 6: DMV(10), 8: DMV(10)}
 
 
@@ -58,13 +58,13 @@ def split_step(z, e, dt, par, tab, work, carry):
 
 @size
 def may_fail(tab):
-    """1 if the rotor may find a step too long, else 0."""
+    """1 if the rotor may refuse a step as too long, else 0."""
     return 1
 
 
 @within
 def begin_sweeps(z, par, tab):
-    """Keep what a failed step goes back to; find the forces if they are not known."""
+    """Save the state to which a failed step returns; compute the forces if they are not known."""
     n = dimension(z)
     if may_fail(tab) == 1:
         keep(z, par)
@@ -75,7 +75,7 @@ def begin_sweeps(z, par, tab):
 
 @within
 def sweep_step(z, e, dt, par, tab, work, carry):
-    """The same in sweeps. z ends with: whether its forces are known, and the length of the kick left to the next step."""
+    """The same in sweeps. z ends with a flag (forces known) and the length of the kick left to the next step."""
     n = dimension(z)
     begin_sweeps(z, par, tab)
     push = z[n - 1]
@@ -94,7 +94,7 @@ def sweep_step(z, e, dt, par, tab, work, carry):
 def sweep_steps_of_body(
     w, i, before, after, j, count, most, dt, pending, par, tab, carry, sums, shown, links, momenta, partial
 ):
-    """The same of one body. Its forces are found in the round before the first step."""
+    """The same for one body. Its forces are computed in the round before the first step."""
     status = 0
     push = pending
     last = drift_count(tab)
@@ -175,7 +175,7 @@ class Splitting(TurnsBodies):
 
     @property
     def _alone(self) -> Traits:
-        """Where no body turns."""
+        """Traits if no body rotates."""
         kicks, drifts, cite = coefficients(self.order)
         keeps = (Exact("linear"), Exact("bilinear"), Exact("unit"), Bounded("energy"))
         return Traits(self.order, True, True, True, keeps, (cite,), stability_limit(kicks, drifts))

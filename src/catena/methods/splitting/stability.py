@@ -1,4 +1,4 @@
-"""How long a step may be: the stability of kick-drift methods on the harmonic oscillator."""
+"""The longest stable step: stability of kick-drift methods on the harmonic oscillator."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from ...arrays import Array
 
-RESOLUTION = 0.01  # intervals of weak instability narrower than this are stepped over
+RESOLUTION = 0.01  # narrower intervals of weak instability are ignored
 ROUND_OFF = 1e-12
 DIGITS = 5
 
 
 def merge(weights: Array) -> tuple[Array, Array]:
-    """Kicks and drifts of kick-drift-kick steps with these weights, neighbouring half kicks taken together."""
+    """Kicks and drifts of kick-drift-kick steps with these weights, with adjacent half kicks merged."""
     return 0.5 * (np.append(weights, 0.0) + np.append(0.0, weights)), weights
 
 
@@ -24,8 +24,9 @@ def stability_limit(kicks: Array, drifts: Array, commutators: Array | None = Non
 
     Commutators are those of kicks with [V, [V, T]], whose flow over v dt^3 is the kick -2 v (dt omega)^3 q here.
 
-    Resonances of the stages leave gaps before that, where a mode grows slowly: 3.164 to 3.169, by 2.4e-3 a step, with the
-    splitting of order 4; 3.142 and 6.35, by less than 7e-4, with that of order 6. They are narrower than the resolution.
+    Below the limit, resonances of the stages leave gaps in which a mode grows slowly: 3.164 to 3.169, by 2.4e-3 a step,
+    for the splitting of order 4; 3.142 and 6.35, by less than 7e-4, for that of order 6. They are narrower than the
+    resolution.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""Where the sums of a series are formed: the columns of its table, and groups of four products.
+"""Layout of the sums of a series: the columns of its table, and groups of four products.
 
-A row of the table holds the coefficients of one order: of the variables first, then of what else is multiplied. A sum
-sum_k a_k b_{n-k} is a *lane*; four lanes are one instruction if their factors are neighbours, or one of them is the same for all. So lanes are
-gathered into groups: a column times four neighbours, or four neighbours times four. Places of a group that nobody asked for are computed, too.
+A row of the table holds the coefficients of one order: first those of the variables, then those of the other factors. A
+sum sum_k a_k b_{n-k} is a *lane*; four lanes are one instruction if their factors are in adjacent columns, or if one
+factor is common to all four. So lanes are gathered into groups: a column times four adjacent columns, or four adjacent
+columns times four. Places of a group that no sum needs are computed, too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Operand:
 
     @property
     def name(self) -> str:
-        """What the coefficients are called in the text."""
+        """Name of the coefficients in the text."""
         return f"{'k' if self.weighted else 'x'}{self.place}"
 
 
@@ -32,7 +33,7 @@ Lane = tuple[Operand, Operand]
 
 @dataclass(frozen=True)
 class Group:
-    """Four products: of column `first` with the columns from `second` on, or of both side by side if `abreast`."""
+    """Four products: column `first` times the columns from `second` on; both run in parallel if `abreast`."""
 
     first: int
     second: int
@@ -45,13 +46,13 @@ class Group:
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns of the table: the variables, then other operands; both begin where a vector may.
+    """Columns of the table: the variables, then other operands; both start at an aligned vector.
 
     Attributes
     ----------
-    variables : how many columns the variables take, padded
+    variables : number of columns of the variables, padded
     columns : operand -> its column
-    used, width : how many columns hold something, and how many there are: rows begin at lines of memory
+    used, width : number of columns in use, and number of all columns: rows start at cache lines
     groups : products that are summed
     where : lane -> its group, and the place in it
     """
@@ -65,7 +66,7 @@ class Layout:
 
     @classmethod
     def of(cls, variables: Sequence[Operand | None], lanes: Sequence[Lane]) -> Layout:
-        """For variables, None where one stands in no equation, and the lanes that are wanted."""
+        """The layout for variables (None if no equation contains it) and the lanes that are needed."""
         first = _pad(len(variables), FOUR)
         columns = {operand: k for k, operand in enumerate(variables) if operand is not None}
         operands = dict.fromkeys(operand for lane in lanes for operand in lane)
@@ -77,18 +78,18 @@ class Layout:
 
     @property
     def others(self) -> range:
-        """Where groups of four columns begin that are no variables."""
+        """First columns of the fours that are not variables."""
         return range(self.variables, self.used, FOUR)
 
     def is_of_variables(self, group: Group) -> bool:
-        """Whether all its factors are variables, whose newest coefficients are known before anything else of their order."""
+        """Whether all its factors are variables: their newest coefficients are the first known of their order."""
         return max(group.first, group.second) < self.variables
 
 
 def _gather(
     lanes: Sequence[Lane], columns: dict[Operand, int]
 ) -> tuple[tuple[Group, ...], dict[Lane, tuple[int, int]]]:
-    """Groups that hold all lanes: again and again the one that holds most of what is left."""
+    """Groups that hold all lanes, chosen greedily: each time the group that holds most of the remaining lanes."""
     pairs = {lane: (columns[lane[0]], columns[lane[1]]) for lane in lanes}
     left, groups, where = dict(pairs), list[Group](), dict[Lane, tuple[int, int]]()
     while left:
@@ -105,7 +106,7 @@ def _gather(
 
 
 def _groups_of(a: int, b: int) -> list[Group]:
-    """The groups in which a product of two columns could stand."""
+    """The groups that could contain the product of two columns."""
     found = [Group(a, b - b % FOUR), Group(b, a - a % FOUR)]
     if a % FOUR == b % FOUR:
         low, high = sorted((a - a % FOUR, b - b % FOUR))

@@ -1,7 +1,7 @@
-"""A field recorded as a list of operations, by running it on numbers that remember where they come from.
+"""Record a field as a list of operations, by running it on numbers that remember how they were computed.
 
-The field is a plain function; run on `Term`s instead of floats it leaves every operation behind, equal ones once. What Taylor series
-can follow is arithmetic, powers and elementary functions; a field that asks how large a number is cannot be recorded.
+The field is a plain function; run on `Term`s instead of floats, it records every operation, equal ones once. Taylor
+series support arithmetic, powers and elementary functions; a field that compares numbers cannot be recorded.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from ...errors import CapabilityError
 
-MOST_MULTIPLIED = 64  # whole powers up to this one are products: a series of x^3 needs no x to divide by
+MOST_MULTIPLIED = 64  # largest whole power computed by products: a series of x^3 then needs no division by x
 ARCS = ("log", "asin", "acos", "atan", "asinh", "acosh", "atanh")  # their derivative is a'/d for a series d
-PAIRS = {"sin": "cos", "cos": "sin", "sinh": "cosh", "cosh": "sinh"}  # each is in the derivative of the other
+PAIRS = {"sin": "cos", "cos": "sin", "sinh": "cosh", "cosh": "sinh"}  # each one occurs in the derivative of the other
 
 Operand: TypeAlias = "Term | float"
 
@@ -39,7 +39,7 @@ class Node:
 
 @dataclass
 class Recorder:
-    """The operations so far; `constant` tells which do not change along a solution."""
+    """The operations so far; `constant` marks those that do not change along a solution."""
 
     nodes: list[Node] = field(default_factory=list)
     constant: list[bool] = field(default_factory=list)
@@ -69,11 +69,11 @@ class Recorder:
         return self.add("number", value=float(value))
 
     def term(self, place: int) -> Term:
-        """The operation at a place, to go on with."""
+        """The operation at a place, as a term for further arithmetic."""
         return Term(self, place)
 
     def folded(self, operation: str, *places: int) -> int | None:
-        """The result where all are numbers, None where they are not."""
+        """The result if all are numbers, else None."""
         values = [self.number(place) for place in places]
         if any(value is None for value in values):
             return None
@@ -94,7 +94,7 @@ class Recorder:
         return None, place
 
     def sum(self, a: int, b: int) -> int:
-        """a + b, without a node where one of them is zero."""
+        """a + b, without a node if one of them is zero."""
         if (folded := self.folded("add", a, b)) is not None:
             return folded
         if self.number(a) == 0.0:
@@ -117,7 +117,7 @@ class Recorder:
         return self.add("negative", a) if factor is None else self.scaled(self.negative(factor), rest)
 
     def scaled(self, constant: int, series: int) -> int:
-        """A constant times a series; constants are collected in front, so that products of the same series are one."""
+        """A constant times a series; constants are collected in front, so that equal products of series are merged."""
         factor, rest = self.split(series)
         if factor is not None:
             constant = self.product(constant, factor)
@@ -129,7 +129,7 @@ class Recorder:
         return self.add("negative", rest) if value == -1.0 else self.add("scale", constant, rest)
 
     def product(self, a: int, b: int) -> int:
-        """a b, without a node where one of them is 0, 1 or -1."""
+        """a b, without a node if one of them is 0, 1 or -1."""
         if (folded := self.folded("multiply", a, b)) is not None:
             return folded
         if self.constant[a] and self.constant[b]:
@@ -149,14 +149,14 @@ class Recorder:
         return made
 
     def _root(self, place: int) -> tuple[int, float]:
-        """A series as a power of another with a number for the exponent: sqrt(r), r and 1/r are powers of r."""
+        """A series as a power of another with a constant exponent: sqrt(r), r and 1/r are powers of r."""
         node = self.nodes[place]
         if node.operation == "power" and (exponent := self.number(node.arguments[1])) is not None:
             return node.arguments[0], exponent
         return place, 1.0
 
     def _power_sum(self, a: int, b: int) -> int:
-        """The product of two series; r sqrt(r) is one power of r, with one series instead of two."""
+        """The product of two series; r sqrt(r) becomes one power of r, one series instead of two."""
         (base, s), (other, t) = self._root(a), self._root(b)
         if base == other and (s, t) != (1.0, 1.0):
             return self.power(base, self.place_of(s + t))
@@ -173,7 +173,7 @@ class Recorder:
         first, a = (None, a) if self.constant[a] else self.split(a)
         second, b = self.split(b)
         base, s = self._root(b)
-        # a power has a series of its own, so that a product is cheaper than a quotient
+        # a power has its own series, so a product is cheaper than a quotient
         made = self.add("divide", a, b) if s == 1.0 else self.product(a, self.power(base, self.place_of(-s)))
         if first is not None:
             made = self.scaled(first, made)
@@ -228,7 +228,7 @@ Operator: TypeAlias = "Callable[[Term, Operand], Term]"
 
 
 def _operators(operation: Callable[[Recorder, int, int], int]) -> tuple[Operator, Operator]:
-    """An operation with a term on its left, and with one on its right."""
+    """An operation with a term on its left, and the same with a term on its right."""
 
     def on_left(term: Term, other: Operand) -> Term:
         recorder = term.recorder
@@ -242,7 +242,7 @@ def _operators(operation: Callable[[Recorder, int, int], int]) -> tuple[Operator
 
 
 class Term:
-    """A number that remembers where it comes from."""
+    """A number that remembers how it was computed."""
 
     def __init__(self, recorder: Recorder, place: int) -> None:
         self.recorder, self.place = recorder, place
@@ -266,7 +266,7 @@ class Term:
 
 
 class Table:
-    """An array of parameters whose numbers are loaded by the kernel; whole numbers are what they are."""
+    """An array of parameters whose numbers the kernel loads; integers are recorded by value."""
 
     def __init__(self, recorder: Recorder, name: str, array: Any, at: tuple[int, ...] = ()) -> None:
         self.recorder, self.name, self.array, self.at = recorder, name, array, at
@@ -288,7 +288,7 @@ class Table:
 
 
 def functions(recorder: Recorder) -> SimpleNamespace:
-    """What stands for the module `math`."""
+    """The replacement for the module `math`."""
 
     def of(name: str) -> Callable[[Term | float], Term | float]:
         def applied(x: Term | float) -> Term | float:
@@ -316,7 +316,7 @@ def functions(recorder: Recorder) -> SimpleNamespace:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A field of n variables: its operations, those that do not change, and the place of each rate."""
+    """A field of n variables: its operations, which of them are constant, and the place of each rate."""
 
     nodes: tuple[Node, ...]
     constant: tuple[bool, ...]
@@ -324,7 +324,7 @@ class Recorded:
 
 
 def record(field_with: Any, par: Any, n: int) -> Recorded:
-    """Run a field once; `field_with` takes what stands for `math`, par are its arrays by name.
+    """Run a field once; `field_with` takes the replacement for `math`, par are its arrays by name.
 
     Raises
     ------

@@ -8,11 +8,12 @@ With z(t + h) = sum z_k h^k each operation is a convolution of old coefficients 
     c = e^a:   c_n = a_n c_0 + S/n,                              S = sum (k a_k) c_{n-k};   sin, cos alike
     c' = a'/d: c_n = (a_n - S/n)/d_0,                            S = sum (k c_k) d_{n-k}
 
-and z_{n+1} = rate_n/(n + 1). All sums of a field run side by side in one loop, four to a vector (`series_lanes`), in fused multiply-adds: the same bits
-on every machine.
+and z_{n+1} = rate_n/(n + 1). All sums of a field are computed side by side in one loop, four to a vector
+(`series_lanes`), with fused multiply-adds: the same bits on every machine.
 
-The table has a row for each order n: the coefficients of the variables, and of what else is a factor. What is stored is loaded as it was stored,
-four at a time, so that nobody waits for it; the newest row is still in registers.
+The table has a row for each order n: the coefficients of the variables, then those of the other factors. Values are
+loaded exactly as they were stored, four at a time, so that no load waits for a store; the newest row is still in
+registers.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from ...errors import CapabilityError
 from .series_lanes import FOUR, Group, Lane, Layout, Operand
 from .series_nodes import ARCS, PAIRS, Node, Recorded
 
-MOST_LANES = 512  # a text of some thousand lines; compiling takes longer than in proportion
-BLOCK = 12  # groups of one loop: their sums stay in registers
-FEW = 4  # groups, up to which the newest terms are quicker one by one: fours must be joined and taken apart
+MOST_LANES = 512  # a text of some thousand lines; beyond it the compile time grows faster than the text
+BLOCK = 12  # groups in one loop: their sums stay in registers
+FEW = 4  # groups, up to which the newest terms are faster one by one, because fours must be joined and split
 EVALUATED = 2  # groups of variables evaluated at once
 SIGNS = {"sin": "", "cos": "-", "sinh": "", "cosh": ""}
 
@@ -51,7 +52,7 @@ class Writer:
         self.layout = Layout.of(self._variables(), self.lanes)
 
     def _variables(self) -> list[Operand | None]:
-        """The variables by their number; None for one that no equation has."""
+        """The variables by number; None for one that no equation contains."""
         found: list[Operand | None] = [None] * len(self.recorded.rates)
         for place in self._series():
             value = self.nodes[place].value
@@ -60,7 +61,7 @@ class Writer:
         return found
 
     def _find_used(self) -> set[int]:
-        """Operations that the rates depend on, with the partners of sines."""
+        """Operations on which the rates depend, with the partners of sines."""
         waiting, used = list(self.recorded.rates), set()
         partner = {(node.operation, node.arguments): place for place, node in enumerate(self.nodes)}
         while waiting:
@@ -137,7 +138,7 @@ class Writer:
         return f"math.{node.operation}({a[0]})"
 
     def _power(self, base: str, exponent: str) -> str:
-        """Roots of whole powers without `pow`: the same bits everywhere."""
+        """Roots of whole powers without `pow`: the same bits on every machine."""
         try:
             halves = 2.0 * float(exponent.strip("()"))
         except ValueError:
@@ -148,7 +149,7 @@ class Writer:
         return whole if halves > 0 else f"1.0 / ({whole})"
 
     def _divisor(self, node: Node) -> int | None:
-        """The operation by whose value the newest coefficient is divided."""
+        """The operation whose value divides the newest coefficient."""
         if node.operation == "power":
             return node.arguments[0]
         divides = node.operation in ("divide", "atan2", *ARCS)
@@ -168,7 +169,7 @@ class Writer:
                 return s
             case "multiply" if a[0] == a[1]:
                 return f"multiply_add(2.0 * x{a[0]}_0, x{a[0]}, {s})"
-            case "multiply":  # the later of the two last: what follows waits for it
+            case "multiply":  # the later of the two last, because the following operations wait for it
                 return f"multiply_add(x{a[0]}_0, x{a[1]}, multiply_add(x{a[0]}, x{a[1]}_0, {s}))"
             case "divide":
                 older = f"-{s}" if self.recorded.constant[a[0]] else f"{self._value(a[0])} - {s}"
@@ -195,7 +196,7 @@ class Writer:
         return self._value(place) if self.recorded.constant[place] else f"x{place}_0"
 
     def _linear(self, node: Node) -> str:
-        """Sums; a scaled term is fused with what it is added to, and a constant has no higher coefficients."""
+        """Sums; a scaled term is fused with the addition, and a constant has no higher coefficients."""
         a = node.arguments
         if node.operation == "negative":
             return f"-x{a[0]}"
@@ -213,7 +214,7 @@ class Writer:
         return f"x{a[0]} {minus or '+'} x{a[1]}"
 
     def _order(self, n: str, total: Callable[[int], str]) -> list[str]:
-        """Lines for the coefficients of order n of everything but the variables, which are known."""
+        """Lines for the coefficients of order n of everything but the variables, whose coefficients are known."""
         lines = []
         for place in self._series():
             if self.nodes[place].operation != "variable":
@@ -223,7 +224,7 @@ class Writer:
         return lines
 
     def _is_whole(self, place: int) -> bool:
-        """Whether the sums of an operation hold the terms of the newest order: those of variables do."""
+        """Whether the sums of an operation include the terms of the newest order, as those of variables do."""
         groups = [self.layout.where[lane][0] for lane in self._lanes_of(place, self.nodes[place])]
         return all(self._is_summed(self.layout.groups[group]) for group in groups)
 
@@ -232,7 +233,7 @@ class Writer:
         return len(self.layout.groups) > FEW and self.layout.is_of_variables(group)
 
     def _rates(self, row: str, factor: str) -> list[str]:
-        """Lines for the next order of the variables; `row` is the text of where its row begins."""
+        """Lines for the next order of the variables; `row` is the text for the index where its row begins."""
         lines = []
         for k, place in enumerate(self.recorded.rates):
             fixed = self.recorded.constant[place]
@@ -243,7 +244,7 @@ class Writer:
         return lines + [f"x{place} = n{k}" for k, place in variables.items()]
 
     def _put(self) -> list[str]:
-        """Lines that store what is a factor and no variable, and keep what the next order asks for."""
+        """Lines that store the factors other than variables, and keep what the next order needs."""
         layout = self.layout
         names = {column: operand.name for operand, column in layout.columns.items()}
         lines = self._store("here + ", layout.others, [names.get(k, "0.0") for k in range(layout.used)])
@@ -251,7 +252,7 @@ class Writer:
         return lines + [f"{names[column]}_m = {names[column]}" for column in sorted(alone)]
 
     def _store(self, row: str, begins: range, names: list[str]) -> list[str]:
-        """Lines that store columns, four at a time; those of the variables are kept as they are."""
+        """Lines that store columns, four at a time, and keep these vectors in local variables."""
         lines = []
         for begin in begins:
             four = [*names[begin : begin + FOUR], *["0.0"] * FOUR][:FOUR]
@@ -259,7 +260,7 @@ class Writer:
         return lines
 
     def coefficients(self) -> str:
-        """coefficients(t, order, inverses, par): the series in the table t, from its row 0; inverses[n] is 1/n."""
+        """coefficients(t, order, inverses, par): the series into t, from its row 0; inverses[n] is 1/n."""
         body = list(self._constants())
         for place in self._series():
             body.append(f"x{place} = {self._plain(self.nodes[place])}")
@@ -281,7 +282,7 @@ class Writer:
         return [k for k in found if k is not None]
 
     def _needs_start(self, place: int) -> bool:
-        """Whether a coefficient of order 0 stands in the formula of some operation."""
+        """Whether the formula of some operation contains a coefficient of order 0."""
         return any(not operand.weighted and operand.place == place for operand in self.operands) or any(
             place in self.nodes[k].arguments or place == k
             for k in self._series()
@@ -289,7 +290,7 @@ class Writer:
         )
 
     def _first_order(self) -> list[str]:
-        """Order 1, where there are no older terms."""
+        """Order 1, which has no older terms."""
         lines = [f"here = {self.layout.width}", "r = 1.0"]
         for k, group in enumerate(self.layout.groups):
             lines += [f"v{k} = same_four(0.0)"]
@@ -298,12 +299,10 @@ class Writer:
         return lines + self._finish("1.0", "0.5 * ")
 
     def _loop(self) -> list[str]:
-        """Order n from 2 on: old terms in a loop over groups of lanes, then those of orders 1 and n - 1, then those of n."""
+        """Orders n >= 2: old terms in a loop over groups of lanes, then those of orders 1 and n - 1, then of n."""
         layout = self.layout
         lines = [f"here = n * {layout.width}", f"before = here - {layout.width}", "r = inverses[counted(n)]"]
-        lone = all(
-            map(layout.is_of_variables, layout.groups)
-        )  # then nothing is late: their row was stored an order ago
+        lone = all(map(layout.is_of_variables, layout.groups))  # then no row is late: it was stored an order ago
         for begin in range(0, len(layout.groups), BLOCK):
             lines += self._block(range(begin, min(begin + BLOCK, len(layout.groups))), 1 if lone else 2)
         for k, group in enumerate(layout.groups):
@@ -335,7 +334,7 @@ class Writer:
         return [f"v{k} = fuse_four({a}, {b}, v{k})" for a, b in pairs]
 
     def _late_terms(self, k: int, group: Group) -> list[str]:
-        """Lines for a_1 b_{n-1} + a_{n-1} b_1. What was stored a moment ago is still in registers; for n = 2 there is only one term."""
+        """Lines for a_1 b_{n-1} + a_{n-1} b_1; the newest row is still in registers. For n = 2, only one term."""
         layout, one = self.layout, self.layout.width
         names = {column: operand.name for operand, column in layout.columns.items()}
 
@@ -376,9 +375,9 @@ class Writer:
         return lines
 
     def arrival(self) -> str:
-        """arrive(t, order, h, low, z, e): the state at h into z + e, from row 0 of the series and `low`, what it cannot hold.
+        """arrive(t, order, h, low, z, e): the state at h into z + e, from row 0 and its compensation `low`.
 
-        Horner's rule on even and odd powers side by side; the increment is added as `summation.add` does it.
+        Horner's rule on even and odd powers side by side; the increment is added as in `summation.add`.
         """
         body = [
             "square = same_four(h * h)",
@@ -392,7 +391,7 @@ class Writer:
         return _count_indices("\n".join(["def arrive(t, order, h, low, z, e):", *(f"    {line}" for line in body)]))
 
     def _evaluate(self, begins: list[int]) -> list[str]:
-        """Lines for some groups of variables: everything is read before anything is written, as z may be t and e may be low."""
+        """Lines for some groups of variables: all reads before all writes, because z may be t and e may be low."""
         width, count = self.layout.width, len(self.recorded.rates)
         lines = []
         for letter, top, rounds in (("a", "odd", "(odd - 1) // 2"), ("b", "even", "(even - 2) // 2")):
@@ -417,5 +416,5 @@ class Writer:
 
 
 def _count_indices(text: str) -> str:
-    """The text with indices that have no sign; those that are numbers need none."""
+    """The text with unsigned indices; literal indices need no change."""
     return re.sub(r"\bt\[([^]]*[a-z][^]]*)\]", r"t[counted(\1)]", text)

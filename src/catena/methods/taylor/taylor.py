@@ -1,7 +1,7 @@
-"""Taylor series of high order with steps and order from a tolerance: an integrator that is right to round-off.
+"""Taylor series of high order, with order and steps chosen from a tolerance: accurate to round-off.
 
-The field of the system is recorded once as a list of operations (`series_nodes`), from which the kernels of the series are
-written (`series_text`). Steps are those that the series allow; samples are evaluated on them and change nothing.
+The field of the system is recorded once as a list of operations (`series_nodes`), from which the kernels of the series
+are written (`series_text`). The series determine the steps; samples are evaluated on the series and change nothing.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from .series_nodes import record
 from .series_text import Writer
 
 ROUND_OFF = 1e-17
-"""Tolerance at which no error of truncation is left: at 1e-16 that of a Kepler orbit still has a sign, and grows linearly."""
+"""Tolerance without truncation error: at 1e-16 that of a Kepler orbit still has a sign, and grows linearly."""
 
 LARGEST = 0.5  # tolerance
-ORDERS = ((1e-8, 15), (1e-13, 18), (0.0, 21))  # down to which tolerance; three more or less cost a tenth
+ORDERS = ((1e-8, 15), (1e-13, 18), (0.0, 21))  # lower bounds of the tolerance; three orders more or less cost a tenth
 MOST_EXPANSIONS = 1_000_000  # between two samples
 MOST_VARIABLES = 64
 
@@ -51,8 +51,8 @@ FOURS = (
     fours.subtract_four, fours.multiply_four, fours.fuse_four,
 )  # fmt: skip
 
-# carry: whether it is known, the time since the last expansion in two numbers, how far it reaches, how many were made, what the state there
-# cannot hold, the table, whose row 0 is that state
+# carry: whether it is known, the time since the last expansion in two numbers, how far it reaches, how many were made,
+# the compensation of the state there, the table, whose row 0 is that state
 KNOWN = 0
 SINCE = 1
 SINCE_LOW = 2
@@ -62,17 +62,17 @@ FIRST_LOW = 8
 
 
 # tab: order and tolerance in row 0, 1/n in row 1
-# work: a state, z and e, and how many expansions the last dt took
+# work: a state, z and e, and the number of expansions in the last dt
 
 
 @slot
 def coefficients(t, order, inverses, par):
-    """The series of the solution in the table t, up to h^order, from its row 0; inverses[n] is 1/n."""
+    """Fill the table t with the series of the solution, up to h^order, from its row 0; inverses[n] is 1/n."""
 
 
 @slot
 def arrive(t, order, h, low, z, e):
-    """The state at h of the series in t into z + e; `low` is what row 0 of t, the state at 0, cannot hold."""
+    """The state at h of the series in t into z + e; `low` is the compensation of row 0 of t, the state at 0."""
 
 
 @size
@@ -82,7 +82,10 @@ def row_width(t):
 
 
 def table_place(n):
-    """Where the table begins in `carry`: after `low`, at a multiple of 64 bytes. Its row 0 is the state of the last expansion."""
+    """Index in `carry` where the table begins: after `low`, aligned to 64 bytes.
+
+    Its row 0 is the state of the last expansion.
+    """
     return FIRST_LOW + (n + 7) // 8 * 8
 
 
@@ -112,7 +115,7 @@ def taylor_step(z, e, dt, par, tab, work, carry):
             break
         h = math.copysign(reach, carry[SINCE])
         arrive(table, order, h, low, work[0:n], work[n : 2 * n])
-        for k in range(n):  # on lanes, a member that is there already stays and makes the same expansion again
+        for k in range(n):  # on lanes, a member that has arrived stays where it is and repeats the same expansion
             table[k] = chosen(there, table[k], work[k])
             low[k] = chosen(there, low[k], work[n + k])
         pass_time(carry, chosen(there, 0.0, -h))
@@ -126,7 +129,7 @@ def taylor_step(z, e, dt, par, tab, work, carry):
 
 
 def rewind_series(carry):
-    """Back to the first expansion, if it is the last: a crossing within its reach is a root of its polynomials."""
+    """Go back to the first expansion if there is no other: a crossing within its reach is a root of polynomials."""
     carry[SINCE] = 0.0
     carry[SINCE_LOW] = 0.0
     if carry[MADE] != 1.0:
@@ -134,7 +137,7 @@ def rewind_series(carry):
 
 
 def observe_series(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
-    """Look for crossings in the dt from time t; where it holds several series, from one to the next, made once more."""
+    """Look for crossings in the dt from time t; if it contains several series, compute them again one by one."""
     n = dimension(z)
     if dt == 0.0 or work[2 * n] < 2.0:
         status = observe_part(z, e, t, dt, par, tab, work, marks, copies, spare, crossings)
@@ -172,12 +175,12 @@ def observe_series(z, e, t, dt, par, tab, work, marks, copies, spare, crossings)
 
 
 def hand_over(status, marks):
-    """A status that has the crossings taken away, if there are any: the next dt may need all of the room."""
+    """A status that makes the caller collect the crossings, if there are any: the next dt may need the whole buffer."""
     return BUFFER_FULL if status == 0 and marks[0] > 0.0 else status
 
 
 def pass_time(carry, dt):
-    """Add to the time since the expansion, without loss."""
+    """Add dt to the time since the expansion, without rounding error."""
     before = carry[SINCE]
     after = before + dt
     shadow = after - before
@@ -187,7 +190,7 @@ def pass_time(carry, dt):
 
 
 def expand(table, tab, par):
-    """The series from row 0 of the table, and how far it reaches; 0 if it is not finite."""
+    """Compute the series from row 0 of the table; returns how far it reaches, 0 if it is not finite."""
     coefficients(table, int(tab[0, 0]), tab[1], par)
     begin = field_end(0, par)
     reach = field_reach(table, tab, 0, begin)
@@ -199,10 +202,10 @@ def expand(table, tab, par):
 
 
 def field_reach(table, tab, begin, end):
-    """log2 of how far the last two terms of a field stay below the tolerance times its size [jorba2005]; -inf if they are not finite.
+    """log2 of the reach of a field: there its last two terms stay below the tolerance times its size [jorba2005].
 
-    h = min over j = p - 1, p of (tolerance max|z_0|/max|z_j|)^(1/j); where z_0 vanishes, the first coefficient that does not takes its
-    place.
+    h = min over j = p - 1, p of (tolerance max|z_0|/max|z_j|)^(1/j); if z_0 vanishes, the first coefficient that does
+    not vanish takes its place. -inf if they are not finite.
     """
     size = largest(table, 0, begin, end)
     order = int(tab[0, 0])
@@ -236,7 +239,7 @@ def largest(table, k, begin, end):
 
 
 def shorter(tolerance, size, before, inverse, last, next_inverse):
-    """The smaller one of the two lengths, as log2; a term that vanishes bounds nothing."""
+    """The smaller of two lengths, as log2; a term that vanishes sets no limit."""
     reach = math.inf
     if before > 0.0 and size > 0.0:
         reach = log_two(tolerance * (size / before)) * inverse
@@ -246,17 +249,20 @@ def shorter(tolerance, size, before, inverse, last, next_inverse):
 
 
 def length_of(reach):
-    """2^reach, where it has a bound."""
+    """2^reach, if it has a bound."""
     return two_to(reach) if reach < math.inf else reach
 
 
 MANTISSA = (1 << 52) - 1
-HALF = 1022 << 52  # the exponent of numbers from 1/2 to 1, where it stands in their bits
+HALF = 1022 << 52  # the exponent of numbers from 1/2 to 1, at its place in their bits
 SMALLEST = 2.0**-1022
 
 
 def log_two(x):
-    """log2 of x to 8e-4, without a library: the same bits on every machine; -1074, that of the smallest number, for 0 and near it."""
+    """log2 of x to 8e-4, without a library: the same bits on every machine.
+
+    -1074, that of the smallest number, at and near 0.
+    """
     if not x >= SMALLEST:
         return -1074.0
     bits = as_integer(x)
@@ -265,7 +271,7 @@ def log_two(x):
 
 
 def two_to(x):
-    """2^x to 1e-4, alike."""
+    """2^x to 1e-4, in the same way."""
     within = max(-1000.0, min(x, 1000.0))
     whole = math.floor(within)
     f = within - whole
@@ -316,7 +322,7 @@ class Taylor(Method):
 
     @property
     def order(self) -> int:
-        """Of the series."""
+        """Order of the series."""
         return next(order for least, order in ORDERS if self._tolerance >= least)
 
     @property
@@ -324,7 +330,7 @@ class Taylor(Method):
         return ROUND_OFF if self.tolerance is None else max(self.tolerance, ROUND_OFF)
 
     def other_tolerances(self) -> tuple[Taylor, Taylor]:
-        factors = (1e-2, 1e2) if self._tolerance > ROUND_OFF else (1e2, 1e4)  # nothing is better than round-off
+        factors = (1e-2, 1e2) if self._tolerance > ROUND_OFF else (1e2, 1e4)  # no tolerance is better than round-off
         better, worse = (min(max(self._tolerance * factor, ROUND_OFF), LARGEST) for factor in factors)
         return Taylor(better), Taylor(worse)
 
@@ -374,7 +380,7 @@ class Taylor(Method):
 
     @property
     def program(self) -> str:
-        return self.name  # order and tolerance are numbers of `tab`: one compilation serves all
+        return self.name  # order and tolerance are numbers of `tab`, so one compilation serves all
 
     def advice(self) -> str:
         return "look for a collision or a singular point near this time; or use a smaller dt, if it holds a million series or a thousand crossings"
