@@ -1,16 +1,17 @@
-"""How accurate the path of a run is: what `run.error()` finds out.
+"""How accurate the path of a run is: the measurement behind `run.error()`.
 
-The audit tells what is kept; a method may keep everything and yet be far off. So the motion is followed again with half the step
-and with twice the step, from the same start. With x_h the path for step h and p the order of the method
+The audit shows what is conserved; a method may conserve everything and still be far from the true path. So the motion
+is integrated again from the same start with half the step and with twice the step. With x_h the path for step h and p
+the order of the method
 
     x_h - x(t) = (x_h - x_{h/2}) / (1 - 2^-p) + higher powers of h        (Richardson's extrapolation)
 
-as long as the step is short enough; then the differences shrink by 2^p with each halving, which is looked at: where they shrink by less
-(the step is too long, or the motion is chaotic), the difference is reported as it is. They may shrink by more: the energy of `RK4` falls with
-h^5, so a phase is off by h^4 t + h^5 t^2, and in a long run the second is the larger. All further halvings together then move the path by no
-more than the formula says.
+as long as the step is short enough. Then each halving shrinks the differences by 2^p, and this is checked: if they
+shrink by less (the step is too long, or the motion is chaotic), the difference is reported as it is. They may shrink by
+more: the energy of `RK4` falls with h^5, so a phase is off by h^4 t + h^5 t^2, and in a long run the second term is the
+larger. Even then all further halvings together move the path by no more than the formula says.
 
-A method that chooses its own steps has the same path for every dt. What is made smaller and larger is its tolerance.
+A method that chooses its own steps has the same path for every dt. For such a method the tolerance is varied instead.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
 
 Regime = Literal["asymptotic", "faster", "tolerance", "unchecked", "pre-asymptotic", "separated", "round-off"]
 
-ORDER_WITHIN = 0.5  # of the declared order the measured one is believed
-NEAR = 0.1  # of the extent of a field: paths farther apart have separated, however their difference shrinks
-ROUND_OFF = 1e-12  # of that extent: differences below it are not those of the method any more
-SHRINKS = 3.0  # powers of 2, by which a difference shrinks at least when the tolerance does by a factor of 100
+ORDER_WITHIN = 0.5  # the measured order is accepted if it is this close to the declared one
+NEAR = 0.1  # of the extent of a field: paths farther apart have separated, however fast their difference shrinks
+ROUND_OFF = 1e-12  # of that extent: smaller differences are round-off, not the error of the method
+SHRINKS = 3.0  # powers of 2 by which a difference must shrink if the tolerance shrinks by a factor of 100
 
 EXPLANATIONS = {
     "asymptotic": "the difference shrinks with the order of the method: the errors are extrapolated",
@@ -55,7 +56,7 @@ SAME_BITS = "the paths agree to the last bit: what is left is rounding, which a 
 
 @dataclass(frozen=True)
 class FieldError:
-    """Error of one field: at the end, and the largest along the run; for an orientation the angle in rad."""
+    """Error of one field: at the end, and the largest along the run; for an orientation, the angle in rad."""
 
     field: str
     end: float
@@ -71,11 +72,11 @@ class PathError(NamedRows[FieldError]):
     ----------
     rows : one for each field
     t_end : time of the end
-    regime : "asymptotic": the errors are extrapolated; "faster": differences that shrink by more than the order promises, extrapolated
-        with it; "unchecked": as "asymptotic", but the run with twice the step failed; "tolerance": of
-        a method with its own steps, differences that shrink with its tolerance; "pre-asymptotic": differences that do not shrink as they
-        should; "separated": differences as large as the motion; "round-off"
-    order, measured_order : of the method, and as the three paths show it; None where it cannot be told
+    regime : "asymptotic": the errors are extrapolated; "faster": also extrapolated with the order, but the differences
+        shrink by more than it promises; "unchecked": as "asymptotic", but the run with twice the step failed;
+        "tolerance": for a method with its own steps, the differences shrink with its tolerance; "pre-asymptotic": the
+        differences do not shrink as they should; "separated": the differences are as large as the motion; "round-off"
+    order, measured_order : of the method, and as measured from the three paths; None if it cannot be measured
     """
 
     _naming: ClassVar[str] = "field"
@@ -88,7 +89,7 @@ class PathError(NamedRows[FieldError]):
     measured_order: float | None
 
     def to_dict(self) -> dict[str, Json]:
-        """Everything as plain values, for JSON: a number that is not finite becomes None."""
+        """Everything as plain values, for JSON: numbers that are not finite become None."""
         told: dict[str, Json] = {"t_end": self.t_end, "regime": self.regime, "means": self._below()}
         return told | {"order": self.order, "measured_order": self.measured_order, "fields": dict(self.as_json())}
 
@@ -117,16 +118,16 @@ class PathError(NamedRows[FieldError]):
 
 
 def path_error(run: Run, *, t_end: float | None = None) -> PathError:
-    """Follow the motion of a run again with half and with twice the step, or with other tolerances, and compare.
+    """Integrate the motion of a run again with half and with twice the step, or with other tolerances, and compare.
 
-    It costs two and a half times the run. Positions and the like are compared by distance, orientations by the angle between
-    them (so the sign of a quaternion does not matter), other fields by their largest component; of several bodies the worst counts.
+    This costs two and a half times the run. Positions and similar fields are compared by distance, orientations by the
+    angle between them (so the sign of a quaternion does not matter), other fields by their largest component; if there
+    are several bodies, the worst counts.
 
     Parameters
     ----------
     run : a run, in memory or stored
-    t_end : time until which the path is looked at, to the last sample before it; the end of the run if None
-
+    t_end : time up to which the path is compared (to the last sample before it); the end of the run if None
     Examples
     --------
     >>> import catena as ct
@@ -159,7 +160,7 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
     order = plan.method.traits.order
     rows = []
     for name, d in differences.items():
-        # a field may converge faster than the others; more than the difference its error is in any case
+        # a field may converge faster than the others; its error is never more than the difference
         own = _measure_order(wide, {name: d}, extents)
         power = order if regime == "faster" else max(order, own or 0.0)
         factor = 1.0 / (1.0 - 2.0**-power) if regime in ("asymptotic", "faster", "unchecked") else 1.0
@@ -170,13 +171,13 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
 
 
 def _compare(plan: Plan) -> tuple[Plan, Plan]:
-    """The plans whose paths are looked at, with half and with twice the step: with other tolerances, where a method makes its own steps."""
+    """The plans to compare with: half and twice the step, or other tolerances if a method makes its own steps."""
     better, worse = plan.method.other_tolerances()
     return replace(plan, method=better), replace(plan, method=worse)
 
 
 def _samples_until(run: Run, t_end: float | None) -> int:
-    """How many samples after the start are looked at."""
+    """Number of samples after the start to compare."""
     plan, steps = run.plan, run.steps
     if t_end is not None:
         if not isinstance(t_end, (int, float)) or not plan.t0 < t_end < inf:
@@ -198,7 +199,7 @@ def _samples_until(run: Run, t_end: float | None) -> int:
 
 
 def _again(plan: Plan, dt: float, every: int, steps: int) -> dict[str, Array] | None:
-    """The samples of the same motion with another step; None if it could not be followed."""
+    """The samples of the same motion with another step; None if the run failed."""
     from .simulation import run_plan
 
     control = plan.control
@@ -209,7 +210,7 @@ def _again(plan: Plan, dt: float, every: int, steps: int) -> dict[str, Array] | 
         control = replace(control, every=int(calls))
     other = replace(plan, dt=dt, every=every, sections=(), events=(), control=control)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CatenaWarning)  # said of the run itself
+        warnings.simplefilter("ignore", CatenaWarning)  # the run itself has warned already
         try:
             found = run_plan(other, steps, out=None, progress=False)._samples()
             return {field.name: np.asarray(found[field.name]) for field in plan.system.fields}
@@ -218,7 +219,7 @@ def _again(plan: Plan, dt: float, every: int, steps: int) -> dict[str, Array] | 
 
 
 def _distance(name: str, plan: Plan, one: Array, other: Array) -> Array:
-    """How far apart two paths are in a field, along time; of several bodies the worst."""
+    """Distance between two paths in a field, along time; of several bodies the worst."""
     dims = next(field.dims for field in plan.system.fields if field.name == name)
     apart: Array
     if name == "orientation":
@@ -235,14 +236,14 @@ def _distance(name: str, plan: Plan, one: Array, other: Array) -> Array:
 def _measure_order(
     wide: Mapping[str, Array], narrow: Mapping[str, Array], extents: Mapping[str, float]
 ) -> float | None:
-    """log2 of the ratio of both differences, over the samples that all three paths share; None if it cannot be told."""
+    """log2 of the ratio of both differences, over the samples that all three paths share; None if unknown."""
     shared = [(wide[name], d[::2], extents[name]) for name, d in narrow.items() if name in wide]
     both = [float(np.linalg.norm([np.linalg.norm(pair[k]) / pair[2] for pair in shared])) for k in (0, 1)]
     return log2(both[0] / both[1]) if min(both) > 0.0 and np.isfinite(both).all() else None
 
 
 def _extent(name: str, values: Array) -> float:
-    """How large a field is along a path."""
+    """Size of a field along a path."""
     return pi if name == "orientation" else float(np.abs(values).max()) or 1.0
 
 
@@ -252,7 +253,7 @@ def _apart(differences: Mapping[str, Array], extents: Mapping[str, float]) -> fl
 
 
 def _regime(plan: Plan, apart: float | None, apart_twice: float | None, measured: float | None) -> Regime:
-    """How the difference from the path with half the step is to be read; `apart_twice` is that from the one with twice the step."""
+    """How to interpret the difference from the path with half the step; `apart_twice`: with twice the step."""
     method = plan.method
     if apart is not None and apart <= (NEAR if method.traits.exact else ROUND_OFF):
         return "round-off"
@@ -266,7 +267,7 @@ def _regime(plan: Plan, apart: float | None, apart_twice: float | None, measured
         return "tolerance" if measured >= SHRINKS else "pre-asymptotic"
     if measured < method.traits.order - ORDER_WITHIN:
         return "pre-asymptotic"
-    # points between the ends of steps, and ends, may both be among those that are compared
+    # the compared samples may include ends of steps and points between them
     if measured <= method.order_at_ends + ORDER_WITHIN:
         return "asymptotic"
-    return "faster" if apart_twice <= NEAR else "pre-asymptotic"  # a path that was lost tells no order
+    return "faster" if apart_twice <= NEAR else "pre-asymptotic"  # no order can be measured from a path that was lost

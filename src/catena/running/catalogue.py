@@ -1,4 +1,4 @@
-"""Knowing what there is: the table of methods, made from the registry."""
+"""The table of methods, made from the registry."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class MethodTable:
 
 
 def dash(word: str) -> str:
-    """What is not there is a dash in a table."""
+    """The text of a cell; a dash if it is empty."""
     return "-" if word in ("no", "none") else word
 
 

@@ -1,4 +1,4 @@
-"""Controllers: Python functions that set the torques of motors at fixed times of a run, and what they are told."""
+"""Controllers: Python functions that set the torques of motors at fixed times of a run, and their argument."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LARGEST_MEMORY = 2**20  # numbers
 
 
 class Seen:
-    """What a controller is told.
+    """The argument of a controller.
 
     Attributes
     ----------
     time : the current time
-    angle, speed : of the joints of its motors, in their order; for sliders displacement and velocity
+    angle, speed : of the joints of its motors, in their order; for sliders, displacement and velocity
     state : the state of all bodies
-    memory : numbers of its own, which it may change in place; they are stored with the run
+    memory : numbers that the controller may change in place; they are stored with the run
     """
 
     def __init__(self, driver: Driver, memory: Array) -> None:
@@ -43,7 +43,7 @@ class Seen:
 
     @property
     def memory(self) -> Array:
-        """Numbers that the controller may keep from call to call."""
+        """Numbers that the controller keeps from call to call."""
         return self._memory
 
     @cached_property
@@ -62,12 +62,12 @@ class Seen:
 
     @property
     def angle(self) -> Array:
-        """How far each joint is turned, with full turns, or displaced."""
+        """Angle of each joint, with full turns, or its displacement."""
         return self._joints[0]
 
     @property
     def speed(self) -> Array:
-        """How fast each of them moves."""
+        """Angular velocity of each joint, or its velocity."""
         return self._joints[1]
 
 
@@ -76,7 +76,7 @@ Steering = Callable[[Seen], ArrayLike]
 
 @dataclass(frozen=True)
 class Named:
-    """A function of which only the name is known: a store says it, and nothing that a store names is imported."""
+    """A function known only by its name: a store holds the name, and nothing that a store names is imported."""
 
     name: str
 
@@ -84,7 +84,7 @@ class Named:
         raise self.missing("the run")
 
     def missing(self, what: str) -> InputError:
-        """Ask for it."""
+        """Raise: the function must be given."""
         called = f", {self.name}," if self.name else ""
         given = f'"{self.name}"' if self.name else "function"
         return InputError(
@@ -95,18 +95,20 @@ class Named:
 
 @dataclass(frozen=True)
 class Controller:
-    """A Python function that sets the torques of motors at fixed times. Between them the torques are held, and the steps stay compiled.
+    """A Python function that sets the torques of motors at fixed times. Between calls the torques are constant and the
+    loop is compiled.
 
-    It sets the motors that have neither torque nor target, `Motor(joint)`, in their order, up to their efforts. What it returned is in
-    `run.control`, the work of the motors in `load_work`. A run with `out` can be resumed; the function must then be given again, by
-    its name if it can be imported.
+    It sets the motors that have neither torque nor target, `Motor(joint)`, in their order, up to their efforts.
+    `run.control` holds what it returned, `load_work` the work of the motors. A run with `out` can be resumed; the
+    function must then be given again, by its name if it can be imported.
 
     Parameters
     ----------
     function : takes one argument with the attributes `time`, `angle` and `speed` of the joints of its motors, `state` and `memory`;
         returns a torque for each motor (for a slider: a force)
     every : number of steps between calls; the first call is at the start
-    memory : how many numbers it may keep in `memory`, zero at the start. A resumed run does not know what it keeps elsewhere
+    memory : how many numbers it may keep in `memory`, zero at the start. A resumed run loses whatever it keeps
+        elsewhere
 
     Examples
     --------
@@ -138,15 +140,15 @@ class Controller:
 
     @property
     def name(self) -> str:
-        """module:function, if another process finds it by that; else nothing."""
+        """module:function if another process can import it by that name; otherwise empty."""
         return self.function.name if isinstance(self.function, Named) else importable_name(self.function)
 
     def describe(self) -> dict[str, Json]:
-        """What a store says of it."""
+        """The description in a store."""
         return {"function": self.name, "every": self.every, "memory": self.memory}
 
     def with_function(self, given: Steering | str | None, *, anyway: bool = False) -> Controller:
-        """The same with the function itself: one that is given, or that the user, not a store, names."""
+        """The same with the function itself: the one given, or one that the user, not a store, names."""
         if given is None:
             if isinstance(self.function, Named):
                 raise self.function.missing("this run")
@@ -161,7 +163,7 @@ class Controller:
         return other
 
     def warn_if_lost(self) -> None:
-        """Tell the caller of `simulate` if whoever resumes the run will not find the function."""
+        """Warn the caller of `simulate` if a resumed run will not find the function."""
         if not self.name:
             warnings.warn(
                 f"{self.function!r} cannot be imported by another process: to resume this run, give it again, ct.resume(path, control=...)",
@@ -169,16 +171,16 @@ class Controller:
             )  # fmt: skip
 
     def room(self, step: int) -> int:
-        """Steps until it is called next."""
+        """Steps until the next call."""
         return self.every - step % self.every
 
     def calls(self, step: int) -> int:
-        """How often it was called before this step is made, which is not the first of its interval."""
+        """Number of calls before this step, which is not the first of its interval."""
         return -(-step // self.every)
 
 
 def controller_from(described: Json) -> Controller:
-    """The controller that `Controller.describe` wrote down, without its function; ValueError if it did not."""
+    """The controller from the JSON of `Controller.describe`, without its function; ValueError if that is impossible."""
     fields = table(described, "control", needs=("function", "every", "memory"))
     every = whole(fields["every"], "control.every", least=1, below=2**62)
     memory = whole(fields["memory"], "control.memory", below=LARGEST_MEMORY + 1)
@@ -186,7 +188,7 @@ def controller_from(described: Json) -> Controller:
 
 
 def importable_name(function: object) -> str:
-    """module:qualified name of a function that is found by it; empty if it is not."""
+    """module:qualified name of a function, if it can be imported by that name; otherwise empty."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module == "__main__" or "<" in name:
         return ""
@@ -214,7 +216,7 @@ def _found(inside: object, name: str) -> object:
 
 
 def check_control(system: System, control: Controller | None) -> None:
-    """Refuse motors that nothing sets, and a controller that sets nothing."""
+    """Refuse motors that nothing sets, and a controller that has no motor to set."""
     joints = ", ".join(map(str, system.controls))
     if control is None and joints:
         raise InputError(
@@ -233,11 +235,11 @@ def check_control(system: System, control: Controller | None) -> None:
 
 
 class Useless(Exception):
-    """What a controller returned cannot be held by motors."""
+    """Motors cannot apply what a controller returned."""
 
 
 class ControlledDriver(Driver):
-    """A run whose motors a function sets; `consult` it where it is due."""
+    """A run whose motors are set by a function; call `consult` when the function is due."""
 
     def __init__(self, program: Program, z: Array, *, t0: float, dt: float, every: int, controller: Controller) -> None:
         super().__init__(program, z, t0=t0, dt=dt, every=every)
@@ -262,7 +264,7 @@ class ControlledDriver(Driver):
         self.program.system.hold(self.par, self.control[: self._motors])
 
     def consult(self) -> Array:
-        """Call the function, and hold what it returns until it is called again; `Useless`, or an exception of its own, if it cannot be."""
+        """Call the function and hold its torques until the next call; raises `Useless`, or what the function raises."""
         memory = self.control[self._motors :].copy()
         returned = self.controller.function(Seen(self, memory))
         torques = self._check(returned)
@@ -274,7 +276,7 @@ class ControlledDriver(Driver):
         return torques
 
     def forget_unused(self) -> None:
-        """Go back to before the last call if no step came of it: a run that goes on from here asks again."""
+        """Undo the last call if no step followed it: a run that continues from here calls again."""
         if self._asked == self.step:
             self.control[...] = self._before
             self._hold()

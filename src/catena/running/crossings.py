@@ -17,10 +17,10 @@ from ..systems.base import System
 
 @dataclass(frozen=True)
 class Section:
-    """A surface of section: the states where `text` crosses zero are recorded, located to the accuracy of the method.
+    """A surface of section: states where `text` crosses zero are recorded, located to the accuracy of the method.
 
     The signs at both ends of each dt are compared, so two crossings within one dt are missed; `Taylor` also compares them at the
-    ends of its series.
+    ends of its inner steps.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Event:
-    """An event: `text` changes sign from one end of a dt to the other, in either direction.
+    """An event: `text` changes sign between the ends of a dt, in either direction.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _check(name: str, *texts: str) -> None:
 
 
 def check_watched(system: System, watched: Sequence[Section | Event]) -> None:
-    """InputError if two have one name, or if an expression cannot be read; nothing is derived."""
+    """InputError if two have the same name, or if an expression cannot be parsed; nothing is compiled."""
     names = Counter(w.name for w in watched)
     for name, count in names.items():
         if count > 1:

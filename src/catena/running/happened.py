@@ -11,14 +11,14 @@ from ..text.markup import html_table
 from ..text.tables import align
 
 HEADINGS = ("time", "event", "")
-SHOWN = 20  # events that a table shows
-NAMED = 3  # kinds of damage that a line tells one by one
+SHOWN = 20  # rows of a table
+NAMED = 3  # kinds of damage that are listed one by one
 
 
 class Happening(NamedTuple):
-    """An event that took place: its name, its time, the state and invariants there, and what the event itself tells.
+    """An event of a run: its name, its time, the state and invariants at that time, and further data of the event.
 
-    `grave` are those that change what the run means, such as a torn link: after it the chain is another system.
+    `grave` events change what the run means, such as a torn link: after it the chain is another system.
     """
 
     name: str
@@ -29,16 +29,16 @@ class Happening(NamedTuple):
 
     @property
     def line(self) -> str:
-        """In one line: `torn, link 1, t = 2.31`."""
+        """One line: `torn, link 1, t = 2.31`."""
         return ", ".join([self.name, *([self.about] if self.about else []), f"t = {self.time:.6g}"])
 
 
 class Happenings(list[Happening]):
-    """The events of a run in the order of time; a list that prints as a table of when, what and which."""
+    """The events of a run in order of time; a list that prints as a table of time, name and data."""
 
     @property
     def grave(self) -> list[Happening]:
-        """Those that change what the run means."""
+        """The events that change what the run means, such as a torn link."""
         return [one for one in self if one.grave]
 
     def _rows(self) -> list[tuple[str, str, str]]:
@@ -55,7 +55,7 @@ class Happenings(list[Happening]):
 
 
 def damage_lines(happened: Iterable[Happening]) -> list[str]:
-    """What changes the meaning of a run, in a few lines: the first of each kind, and how many more there are."""
+    """Events that change the meaning of a run, in a few lines: the first of each kind, and how many more there are."""
     grave = [one for one in happened if one.grave]
     lines = [one.line for one in grave[:NAMED]]
     return lines + ([f"and {len(grave) - NAMED} more"] if len(grave) > NAMED else [])

@@ -1,4 +1,4 @@
-"""Stores by their paths, whether one run or an ensemble is in them: `open`, `resume`."""
+"""Stored runs and ensembles by their paths: `open`, `resume`."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def resume(
     path : directory of the stored run or ensemble
     t_end, steps : the total length, counted from the start of the run; as planned if neither is given
     progress : as for `simulate`, or for `ensemble`
-    anyway : continue although another program computed it: another version of catena, or other kernels. The store then notes from
-        which step on. The same program is never refused, wherever its code has moved
+    anyway : continue although another program computed it: another version of catena, or other kernels. The store then
+        records the step from which on. The same program is never refused, even if its code has moved to other files
     client : for an ensemble, as for `ensemble`; it need not be the client with which it was started
     threads : as for `simulate`, or for `ensemble`
-    control : for a run with a `Controller`, its function, or "module:function", which is imported. The store has only its name:
-        nothing that a store names is run unless you say so
+    control : for a run with a `Controller`, its function, or "module:function", which is imported. The store holds only
+        its name: nothing that a store names is executed unless you name it yourself
     device : for a run, as for `simulate`; an ensemble continues on the device on which it was started
 
     Raises

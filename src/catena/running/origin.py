@@ -1,8 +1,9 @@
-"""Which catena wrote a store: what computed its rows, from which of them on, and what is said if it is another today.
+"""The program that wrote a store: what computed its rows, from which row on, and the messages if today's program is
+another one.
 
-What decides the numbers is the program (`catena.engine.identity`). The same one goes on to the same bytes, whatever the version of
-catena. Under another numba, processor or C library the last digits of functions such as the sine may differ: that is said and
-noted, not refused.
+The numbers are determined by the program (`catena.engine.identity`). The same program continues to the same bytes,
+whatever the version of catena. With another numba, processor or C library, the last digits of functions such as the
+sine may differ: this is reported and recorded, not refused.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ class Origin:
 
     Attributes
     ----------
-    step : steps that were made before, in an ensemble members; 0 for what began it
+    step : steps made before it (in an ensemble: members); 0 for the first origin
     catena : its version
     program : digest of the program; "" if the store is older than digests
-    numba, processor, libc : what compiled it, the model of the processor, the library of sines and exponentials; "" if unknown
+    numba, processor, libc : the compiler, the model of the processor, and the library of sines and exponentials; "" if
+        unknown
     """
 
     step: int
@@ -44,7 +46,7 @@ class Origin:
 
     @classmethod
     def here(cls, program: str, *, step: int = 0, processor: str = "") -> Origin:
-        """This process; `processor` if it is not that of the machine."""
+        """This process; `processor` if it is not that of this machine."""
         from importlib.metadata import version
 
         libc = " ".join(platform.libc_ver()).strip()
@@ -52,7 +54,7 @@ class Origin:
 
     @property
     def machine(self) -> tuple[str, str, str]:
-        """What else may change the last digits."""
+        """The rest of the environment that may change the last digits."""
         return self.numba, self.processor, self.libc
 
     def __str__(self) -> str:
@@ -67,7 +69,7 @@ def _processor() -> str:
 
 
 def attributes_of(origin: Origin) -> dict[str, Json]:
-    """What a store says of how it was begun, to readers that know nothing of catena."""
+    """Attributes of a store about its origin, for readers that do not know catena."""
     from importlib.metadata import version
 
     made_with = {"python": platform.python_version(), "numpy": version("numpy")}
@@ -76,7 +78,7 @@ def attributes_of(origin: Origin) -> dict[str, Json]:
 
 
 def origins_in(attributes: Mapping[str, Json], head: Mapping[str, Json], *, path: str | Path) -> tuple[Origin, ...]:
-    """Who computed what is in a store: the beginning, then those that went on differently.
+    """The origins of a store: the first, then each that continued with something else.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ def origins_in(attributes: Mapping[str, Json], head: Mapping[str, Json], *, path
 
 
 def _origin(described: object, path: str | Path) -> Origin:
-    """An origin as a store tells of it; StoreError unless it can be one that catena wrote."""
+    """An origin from its description in a store; StoreError unless catena can have written it."""
     if not isinstance(described, dict):
         raise _foreign(path)
     words = {name: word for name, word in described.items() if name != "step"}
@@ -124,9 +126,9 @@ def _foreign(path: str | Path) -> StoreError:
 def going_on(
     known: Sequence[Origin], now: Origin, *, path: str | Path, anyway: bool, command: str = ""
 ) -> tuple[Origin, ...]:
-    """Who has computed a store once this process goes on with it; StoreError if it is another program, unless `anyway`.
+    """The origins of a store once this process continues it; StoreError if the program is another one, unless `anyway`.
 
-    `command` of the command line, if there is one, goes on anyway.
+    `command` is the command line that continues anyway, if there is one.
     """
     last = known[-1]
     if last.program and last.program != now.program and not anyway:
@@ -150,12 +152,12 @@ def _on(origin: Origin) -> str:
 
 
 def head_of(origins: Sequence[Origin]) -> dict[str, Json]:
-    """What a checkpoint keeps of them; nothing where all of it is what the attributes say."""
+    """What a checkpoint keeps of the origins; nothing if the attributes hold them all."""
     return {KEY: [asdict(one) for one in origins[1:]]} if origins[1:] else {}
 
 
 def changes(origins: Sequence[Origin], unit: str = "step") -> tuple[str, ...]:
-    """What went on differently, in a line each."""
+    """Each later origin in one line: what changed, and from where on."""
     lines = []
     for before, one in pairwise(origins):
         if before.program == one.program:

@@ -1,4 +1,4 @@
-"""What is to be run: a system with a start (a problem), and everything about a run but its length."""
+"""The plan of a run: a system with a start (a problem), and everything else about a run except its length."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..text.plain import Json
 from .control import Controller, check_control, controller_from
 from .crossings import Event, Section, crossing_of
 
-MOST_LOOKS = 2_000_000  # at steps of a prescribed motion, before the first
+MOST_LOOKS = 2_000_000  # steps at which a prescribed motion is checked before the run
 LOOKED_AT_ONCE = 100_000
 SMALL_BIAS = 0.6  # dt omega up to which averages of stiff chains in a heat bath are right to 4e-4
 NEAR_THE_LIMIT = 0.75  # of the linear limit of stability; beyond it energy errors are large, and runs may blow up
@@ -34,7 +34,7 @@ NEAR_THE_LIMIT = 0.75  # of the linear limit of stability; beyond it energy erro
 
 @dataclass(frozen=True, eq=False)
 class Problem(Generic[Moved]):
-    """A system with a start, a step size that suits it, and the exact solution where it is known.
+    """A system with a start, a suitable step size, and the exact solution if it is known.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Problem(Generic[Moved]):
 
 
 class Stepping:
-    """What runs and ensembles have in common: a system that a method steps by dt, sampled every so many steps."""
+    """What runs and ensembles have in common: a system that a method steps by dt, with a sample every `every` steps."""
 
     system: System
     method: Method
@@ -64,17 +64,17 @@ class Stepping:
 
     @cached_property
     def pairing(self) -> Pairing:
-        """What system and method are together; held here, so that it is made once."""
+        """The pair of system and method; cached, so that it is made once."""
         return Pairing.of(self.system, self.method)
 
     def rows_after(self, steps: int) -> int:
-        """Samples after so many steps, the start among them."""
+        """Number of samples after this many steps, including the start."""
         return 1 + steps // self.every
 
 
 @dataclass(frozen=True, eq=False)
 class Plan(Stepping, Generic[Moved]):
-    """Everything that decides the numbers of a run, but for its length."""
+    """Everything that determines the numbers of a run, except its length."""
 
     system: Moved
     start: State
@@ -84,7 +84,7 @@ class Plan(Stepping, Generic[Moved]):
     sections: tuple[Section, ...] = ()
     events: tuple[Event, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)  # labels only: time, length, mass
-    name: str = ""  # of the problem that was given, and what it shows; for readers only
+    name: str = ""  # of the problem, and what it shows; for readers only
     about: str = ""
     control: Controller | None = None
 
@@ -102,7 +102,7 @@ class Plan(Stepping, Generic[Moved]):
         return crossing_of(self.system, self.sections, self.events)
 
     def program_digest(self) -> str:
-        """Which program that is, without compiling it."""
+        """Digest of the program, without compiling it."""
         return program_digest(self.system, self.method, crossing=self._crossing)
 
     @overload
@@ -112,7 +112,7 @@ class Plan(Stepping, Generic[Moved]):
     def times(self, steps: NDArray[np.int64]) -> NDArray[np.float64]: ...
 
     def times(self, steps: int | NDArray[np.int64]) -> np.float64 | NDArray[np.float64]:
-        """Time after a number of steps: by product, so it does not accumulate round-off."""
+        """Time after a number of steps: computed as a product, so round-off does not accumulate."""
         return self.t0 + np.asarray(steps) * self.dt
 
     def describe(self, *, apart: dict[str, np.ndarray] | None = None) -> dict[str, Json]:
@@ -120,7 +120,7 @@ class Plan(Stepping, Generic[Moved]):
 
         Parameters
         ----------
-        apart : takes the long rows of numbers, which are then only named in the JSON, see `catena.store.long_arrays`
+        apart : receives the long rows of numbers, which the JSON then only names, see `catena.store.long_arrays`
         """
         described = self._describe()
         if apart is not None:
@@ -130,7 +130,7 @@ class Plan(Stepping, Generic[Moved]):
         return {**described, "start": {"time": self.t0, **start}}
 
     def _describe(self) -> dict[str, Json]:
-        """All but the arrays of the start."""
+        """Everything except the arrays of the start."""
         return {
             "system": self.system.describe(),
             "start": {},
@@ -145,7 +145,7 @@ class Plan(Stepping, Generic[Moved]):
 
 
 def plan_from(described: Mapping[str, Any]) -> Plan:
-    """The plan that `Plan.describe` wrote down."""
+    """The plan from the JSON of `Plan.describe`."""
     start = dict(described["start"])
     time = start.pop("time")
     return Plan(
@@ -176,10 +176,10 @@ def make_plan(
     units: Mapping[str, str] | None = None,
     control: Controller | None = None,
 ) -> tuple[Plan, int]:
-    """The plan and the number of steps of what a user asked for, every mistake explained."""
+    """The plan and the number of steps from the arguments of a user, with every mistake explained."""
     suggested, called, about = None, "", ""
     if isinstance(system, Problem):
-        if start is None:  # from another start it may show something else
+        if start is None:  # from another start the description of the problem may not hold
             called, about = system.name, system.about
         suggested, start, system = system.dt, start or system.start, system.system
     if not isinstance(system, System):
@@ -221,7 +221,7 @@ def make_plan(
 
 
 def _check_watched(sections: Sequence[Section], events: Sequence[Event]) -> None:
-    """Refuse what is no list of sections, or of events."""
+    """Refuse anything that is not a list of sections, or of events."""
     watched = (("sections", sections, Section), ("events", events, Event))
     for name, given, kind in watched:
         if not isinstance(given, Sequence) or not all(isinstance(one, kind) for one in given):
@@ -235,12 +235,12 @@ def _check_watched(sections: Sequence[Section], events: Sequence[Event]) -> None
 def require_drives(plan: Plan, steps: int) -> None:
     """Refuse a run that leaves the tables of functions of time that drive its system, and prescribed motions that jump in a step.
 
-    Of very long runs some steps are looked at, evenly spread; where another one fails, its message tells of the jump.
+    For very long runs only some steps, evenly spread, are checked; if another one fails, its message mentions the jump.
     """
     end = float(plan.times(steps))
     for table in plan.system.time_tables:
         first, last = float(table.knots[0]), float(table.knots[-1])
-        room = 1e-9 * plan.dt  # times are products, and rounded
+        room = 1e-9 * plan.dt  # times are rounded products
         if plan.t0 < first - room or end > last + room:
             raise InputError(
                 f"the run goes from t = {plan.t0:g} to {end:g}, but a table has values from {first:g} to {last:g} only",
@@ -258,7 +258,7 @@ def require_drives(plan: Plan, steps: int) -> None:
 
 
 def _refuse_crossings_of_noise(method: Method, sections: Sequence[Section], events: Sequence[Event]) -> None:
-    """Crossings are located by stepping again over part of a step; with noise that is another path, and no such point is on this one."""
+    """Crossings are located by repeating part of a step; with noise this is another path, without that point."""
     if method.traits.random and (sections or events):
         named = "sections" if sections else "events"
         raise CapabilityError(
@@ -268,7 +268,7 @@ def _refuse_crossings_of_noise(method: Method, sections: Sequence[Section], even
 
 
 def _warn_of_kinks(system: System, method: Method, t0: float, dt: float, steps: int) -> None:
-    """A motion through a kink in a derivative of order k + 1 is followed with order k + 1 at most."""
+    """With a kink in a derivative of order k + 1 the motion is computed with order k + 1 at most."""
     supported = system.smoothness + 1
     if method.traits.order <= supported or not method.traits.has_order:
         return
@@ -289,7 +289,7 @@ def _warn_of_kinks(system: System, method: Method, t0: float, dt: float, steps: 
 
 
 def _warn_of_no_samples(plan: Plan, steps: int) -> None:
-    """A run may be extended later, so it is not refused."""
+    """Warn only: the run may be extended later, so it is not refused."""
     if plan.every > steps:
         warn_once(
             plan.system, f"every {plan.every} of {steps}",
@@ -299,7 +299,7 @@ def _warn_of_no_samples(plan: Plan, steps: int) -> None:
 
 
 def _warn_of_stops(plan: Plan, steps: int) -> None:
-    """A target that passes a stop may be meant: the motor presses against it."""
+    """Warn only: a target that passes a stop may be intended, since the motor then presses against it."""
     looks = min(steps + 1, LOOKED_AT_ONCE)
     passed = plan.system.passed_stop(plan.times(np.arange(looks) * steps // max(1, looks - 1)))
     if passed:
@@ -307,13 +307,13 @@ def _warn_of_stops(plan: Plan, steps: int) -> None:
 
 
 def _is_inside(knot: float, t0: float, dt: float, steps: int) -> bool:
-    """Whether a time lies within one of these steps, not at an end."""
+    """Whether a time lies inside one of these steps, not at an end."""
     number = (knot - t0) / dt
     return 0.0 < number < steps and abs(number - round(number)) > 1e-9 * max(1.0, number)
 
 
 def _check_stability(plan: Plan) -> None:
-    """Refuse a step beyond the linear limit at the start; warn near it, where the nonlinear motion takes the rest."""
+    """Refuse a step beyond the linear stability limit at the start; warn close to it: nonlinearity may exceed it."""
     limit, method, dt = plan.pairing.limit, plan.method, plan.dt
     if not 0.0 < limit < math.inf:
         return
@@ -334,7 +334,7 @@ def _check_stability(plan: Plan) -> None:
 
 
 def _shorter(plan: Plan, omega: float) -> str:
-    """What to do about a step that is too long for the highest frequency."""
+    """The advice for a step that is too long for the highest frequency."""
     traits = plan.pairing.promises.traits
     if not traits.random:
         return f"use dt = {_round_down(0.5 * traits.stability / omega):g}, or a method without limit, such as Gauss(3)"
@@ -344,7 +344,7 @@ def _shorter(plan: Plan, omega: float) -> str:
 
 
 def _round_down(value: float) -> float:
-    """To two digits."""
+    """Round down to two digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return math.floor(value / unit) * unit
 
@@ -352,7 +352,7 @@ def _round_down(value: float) -> float:
 def step_count(
     dt: float, t0: float, *, steps: int | None, t_end: float | None, adjust: bool = False, begun: bool = False
 ) -> int:
-    """Number of steps from t0: `steps`, or (t_end - t0) / dt, which must be whole unless dt may be adjusted; of a run that has begun it is given."""
+    """Number of steps from t0: `steps`, or (t_end - t0) / dt, whole unless dt may be adjusted or the run has begun."""
     if (steps is None) == (t_end is None):
         seen = "both steps and t_end are" if steps is not None else "neither steps nor t_end is"
         raise InputError(f"{seen} given", where="steps, t_end", do="give one of them")
@@ -377,7 +377,7 @@ def step_count(
 
 
 def require_resolved(dt: float, t0: float, steps: float) -> None:
-    """Refuse times that cannot be told apart: t, t + dt/2 and t + dt must be different doubles all along the run."""
+    """Refuse times that cannot be distinguished: t, t + dt/2 and t + dt must be different doubles all along."""
     latest = max(abs(t0), abs(t0 + steps * dt))
     apart = math.ulp(latest)
     if not apart <= 0.5 * dt:

@@ -1,4 +1,4 @@
-"""Progress of a run or an ensemble: a bar with rate and time to go, silent where there is no terminal."""
+"""Progress of a run or an ensemble: a bar with rate and remaining time, silent without a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Show = Callable[[Driver, Chunk], None]
 
-UNSEEN = 0.5  # seconds that need no bar: in a notebook it would leave an empty line behind
+UNSEEN = 0.5  # seconds before a bar appears: a shorter one would leave an empty line in a notebook
 
 
 class Tally(Protocol):
@@ -31,7 +31,7 @@ class Tally(Protocol):
 def reporter(
     progress: bool | Callable[[int, int, float, float], None] | None, plan: Plan, count: int
 ) -> Iterator[Show]:
-    """A function that shows how far the run is, called after each chunk of steps; its bar has the energy error, too."""
+    """A function that shows the progress of a run, called after each chunk; its bar also shows the energy error."""
     error = _EnergyError(plan)
     if callable(progress):
         yield lambda driver, chunk: progress(driver.step, count, driver.time, error(chunk))
@@ -50,13 +50,13 @@ def reporter(
 def members_reporter(
     progress: bool | Callable[[int, int, int, int], None] | None, tally: Tally, *, members: int, steps: int
 ) -> Iterator[Callable[[], None] | None]:
-    """A function that shows how far the members of an ensemble are; None if nobody wants to know.
+    """A function that shows the progress of an ensemble; None if no progress is wanted.
 
     Parameters
     ----------
     progress : True, False, None or a callable, as for `catena.ensemble`
     tally : how many `steps` were made, how many `members` are done, and how many have `failed`
-    members, steps : how many there are, and how many steps each makes
+    members, steps : number of members, and of steps of each
     """
     if callable(progress):
         yield lambda: progress(tally.steps, members * steps, tally.members, tally.failed)
@@ -74,12 +74,12 @@ def members_reporter(
 
 @contextmanager
 def _bar(progress: bool | None, steps: int) -> Iterator[tqdm[NoReturn] | None]:
-    """A bar, or None where none is wanted; if progress is None, on a terminal and in a notebook, for what takes a while."""
+    """A bar, or None if none is wanted; if None, on a terminal or in a notebook if the run takes a while."""
     if progress is False or (progress is None and not sys.stderr.isatty() and not _in_a_notebook()):
         yield None
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a notebook without widgets, whose bar is one of text
+        warnings.simplefilter("ignore")  # a notebook without widgets warns and gets a bar of text
         from tqdm.auto import tqdm
 
     delay = 0.0 if progress else UNSEEN
@@ -88,13 +88,13 @@ def _bar(progress: bool | None, steps: int) -> Iterator[tqdm[NoReturn] | None]:
 
 
 def _in_a_notebook() -> bool:
-    """Whether a kernel executes this; that its package was imported says nothing."""
+    """Whether a notebook kernel executes this process; that its package was imported does not prove it."""
     interactive = sys.modules.get("IPython")
     return interactive is not None and hasattr(interactive.get_ipython(), "kernel")
 
 
 class _EnergyError:
-    """Relative deviation of the energy of the last sample from the first one seen."""
+    """Relative deviation of the energy of the last sample from the first one."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

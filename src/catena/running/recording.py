@@ -1,4 +1,4 @@
-"""Where the samples of a run go: into memory, or into a store that survives anything."""
+"""Where the samples of a run go: into memory, or into a store that survives being killed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .streams import control_columns, crossing_columns, streams_of
 
 ROWS_VARIABLE = "CATENA_ROWS_PER_COMMIT"
 COMMIT_SECONDS = 1.0  # between commits of a small system ...
-SECONDS_PER_BYTE = 2.5e-7  # ... and more for each byte of the checkpoint: some fifty times as long as it takes to write
+SECONDS_PER_BYTE = 2.5e-7  # ... plus this for each byte of the checkpoint: some fifty times as long as writing it takes
 LARGEST_COMMIT = 2**22  # bytes of rows between commits of a small system
-ROWS_TO_STATE = 8  # of a large one bytes of rows to those of its checkpoint
+ROWS_TO_STATE = 8  # of a large system: bytes of rows for each byte of its checkpoint
 
 
 class MemoryRecorder:
@@ -40,7 +40,7 @@ class MemoryRecorder:
 
     @staticmethod
     def require_memory(plan: Plan, steps: int) -> None:
-        """Refuse more samples than fit: their rows are there twice when they are put together, and then their times."""
+        """Refuse more samples than fit in memory: rows exist twice while they are concatenated, and times are added."""
         rows, width = 1 + steps // plan.every, sum(field.width for field in plan.pairing.recorded)
         calls = 0 if plan.control is None else 2 * plan.control.calls(steps) * (1 + len(plan.system.controls))
         needed = 8 * (rows * (2 * width + 1) + calls)
@@ -52,7 +52,7 @@ class MemoryRecorder:
         )  # fmt: skip
 
     def room(self, step: int) -> int:
-        """Steps that may be made before something must be written."""
+        """Steps that may be made before rows must be written."""
         return 2**62
 
     def take(self, chunk: Chunk, driver: Driver) -> None:
@@ -78,7 +78,7 @@ class MemoryRecorder:
 
 
 class StoreRecorder:
-    """Streams into a store. Commits stand at fixed numbers of rows, so that bytes do not depend on speed."""
+    """Streams into a store. Commits come after fixed numbers of rows, so that the bytes do not depend on speed."""
 
     def __init__(
         self, plan: Plan, store: Store, path: str | Path, *, steps: int, origins: Sequence[Origin] = ()
@@ -86,7 +86,7 @@ class StoreRecorder:
         self.plan = plan
         self.store = store
         self.path = Path(path)
-        # in every checkpoint: a run may be extended, or go on with another program, and then be killed
+        # in every checkpoint: a run may be extended, or continue with another program, and then be killed
         self.head = {"steps": steps, **head_of(origins)}
 
     @classmethod
@@ -107,13 +107,13 @@ class StoreRecorder:
         return cls(plan, store, path, steps=steps)
 
     def room(self, step: int) -> int:
-        """Steps that may be made before something must be written."""
+        """Steps that may be made before rows must be written."""
         every, commit = self.plan.every, self.store.rows_per_commit
         rows = 1 + step // every
         return ((rows // commit + 1) * commit - 1) * every - step
 
     def take(self, chunk: Chunk, driver: Driver) -> None:
-        """Append a chunk that ends at the driver's step, and commit where it is due."""
+        """Append a chunk that ends at the driver's step, and commit if it is due."""
         plan, count = self.plan, len(chunk.rows)
         last = driver.step // plan.every
         self.store.append("samples", {"time": plan.times(np.arange(last - count + 1, last + 1) * plan.every)}
@@ -136,12 +136,12 @@ class StoreRecorder:
         return make_here(StoredRun(self.path, self.plan, self.store.checkpoint, **known), driver)
 
     def drop(self, driver: Driver) -> Run:
-        """Close at the last commit; what came after it is made again by `resume`, to the same bytes."""
+        """Close at the last commit; `resume` makes the rows after it again, with the same bytes."""
         self.store.close()
         return make_here(StoredRun.opened(self.path, self.plan), driver)
 
     def close(self) -> None:
-        """Give the store free, whatever happened."""
+        """Unlock the store, whatever happened."""
         self.store.close()
 
     def _commit(self, driver: Driver, ending: Mapping[str, Json], *, finished: bool = False) -> None:
@@ -149,13 +149,13 @@ class StoreRecorder:
 
 
 def make_here(run: Run, driver: Driver) -> Run:
-    """A run with the program that made it: its audit may try it again."""
+    """A run with the program that made it, so that its audit can repeat parts of it."""
     run._program = driver.program
     return run
 
 
 def largest_commit(driver: Driver) -> int:
-    """Bytes of rows between commits, whatever the speed: many more than the checkpoint that each of them writes."""
+    """Bytes of rows between commits, whatever the speed: many more than the checkpoint that each commit writes."""
     return max(LARGEST_COMMIT, ROWS_TO_STATE * driver.state_bytes)
 
 
@@ -164,8 +164,8 @@ def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:
 
     Parameters
     ----------
-    driver : a run at its start, where it is put back; None if it cannot be timed
-    steps : that a row takes
+    driver : a run at its start, to which it is reset afterwards; None if it cannot be timed
+    steps : steps for each row
     most : largest number of rows, whatever the speed
     """
     chosen = os.environ.get(ROWS_VARIABLE)
@@ -190,7 +190,7 @@ def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:
 
 
 def store_attributes(plan: Plan, origin: Origin, described: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes of the store's root: all that a reader needs to know about the run, and how it is described."""
+    """Attributes of the root of the store: all that a reader needs to know about the run, and its description."""
     promised = plan.pairing.promises
     cite = promised.traits.cite
     return {

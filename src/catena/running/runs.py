@@ -1,4 +1,4 @@
-"""What came out of a run: samples, invariants, sections, events, final state, audit."""
+"""The result of a run: samples, invariants, sections, events, final state, audit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..output.plots import RunPlots
     from .accuracy import PathError
 
-VERIFIED_BYTES = 2**28  # stores up to this size are read when they are opened; what is read of others is verified then
+VERIFIED_BYTES = 2**28  # larger stores are not verified when they are opened, but when they are read
 
 
 class Run(ABC, Generic[Moved]):
@@ -46,7 +46,7 @@ class Run(ABC, Generic[Moved]):
     ending: Mapping[str, Json]
     origins: tuple[Origin, ...] = ()  # what computed it, if it is stored
     path: Path | None = None  # of its store
-    _program: Program | None = None  # of a run that was made here
+    _program: Program | None = None  # if this process made the run
 
     def __init__(
         self, plan: Plan[Moved], steps: int, arrays: Mapping[str, np.ndarray], ending: Mapping[str, Json]
@@ -76,7 +76,7 @@ class Run(ABC, Generic[Moved]):
 
     @property
     def doubt(self) -> str:
-        """Why averages along the run mean nothing, such as trajectories that were hardly ever accepted; mostly empty."""
+        """Why averages along the run mean nothing, such as hardly any accepted trajectory; usually empty."""
         return self.method.doubt(self._carry)
 
     @cached_property
@@ -92,17 +92,17 @@ class Run(ABC, Generic[Moved]):
 
     @cached_property
     def sections(self) -> dict[str, xarray.Dataset]:
-        """The crossings of each section, by its name."""
+        """The crossings of each section, by name."""
         return {s.name: self._dataset(f"section_{s.name}_", f"crossing_{s.name}") for s in self.plan.sections}
 
     @cached_property
     def control(self) -> xarray.Dataset | None:
-        """What the controller returned: `torque` (control, motor) from each `time` on; None if there was none."""
+        """What the controller returned: `torque` (control, motor) from each `time` on; None without a controller."""
         return None if self.plan.control is None else self._dataset("control_", "control")
 
     @cached_property
     def events(self) -> Happenings:
-        """Events in the order of time: those that were asked for, and those that the samples show, such as a torn link."""
+        """Events in order of time: those that were asked for, and those that the samples show, such as a torn link."""
         happened = []
         if self.plan.events:
             table = self._dataset("event_", "event").load()
@@ -118,7 +118,7 @@ class Run(ABC, Generic[Moved]):
         return {field.name: row[field.name].values for field in (*self.system.fields, *self.system.invariants)}
 
     def _event(self, which: float) -> str:
-        """Name of an event by its number; a store may hold any."""
+        """Name of an event by its number; a store may hold any number."""
         if which not in range(len(self.plan.events)):
             raise StoreError(
                 f"event_which = {which} is no event of this run", where="events", do="do not trust this store"
@@ -127,10 +127,10 @@ class Run(ABC, Generic[Moved]):
 
     @cached_property
     def _grave(self) -> list[tuple[int, Happening]]:
-        """What the samples show by themselves, with the number of the first sample that does."""
+        """Events that the samples themselves show, with the number of the first sample that shows them."""
         if type(self.system).happenings is System.happenings:
-            return []  # and the samples need not be looked at
-        with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+            return []  # without reading the samples
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that blew up
             return [
                 (sample, Happening(name, time, more, ", ".join(f"{k} {v}" for k, v in more.items()), grave=True))
                 for name, time, sample, more in self.system.happenings(self._samples())
@@ -138,7 +138,7 @@ class Run(ABC, Generic[Moved]):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """The steps from which another program or another machine computed it, in a few lines; mostly none."""
+        """The steps from which another program or another machine computed it, in a few lines; usually none."""
         return changes(self.origins)
 
     @cached_property
@@ -147,13 +147,14 @@ class Run(ABC, Generic[Moved]):
         return tuple(damage_lines(sorted((grave for _, grave in self._grave), key=lambda h: h.time)))
 
     def _samples(self) -> Samples:
-        """The samples by name, as light as they are to have."""
+        """The samples by name, in the cheapest form available."""
         return self.data
 
     def audit(self, *, probe: bool | None = None) -> Audit:
         """Promised against measured, one row per invariant, and events that change the meaning of the run.
 
-        In a heat bath `audit.canonical` compares averages with the laws of the temperature, see `catena.running.auditing.canonical`.
+        In a heat bath, `audit.canonical` compares averages with the laws of the temperature, see
+        `catena.running.auditing.canonical`.
 
         Parameters
         ----------
@@ -194,7 +195,7 @@ class Run(ABC, Generic[Moved]):
         )  # fmt: skip
 
     def _beyond_order(self, doubtful: Sequence[Invariant], probe: bool | None) -> list[str]:
-        """Names of those invariants whose error is not what the order of the method predicts."""
+        """Names of the invariants whose error is not what the order of the method predicts."""
         from .probing import beyond_order
 
         if probe is False or (probe is None and self._program is None):
@@ -202,9 +203,9 @@ class Run(ABC, Generic[Moved]):
         return beyond_order(self, self._program or self.plan.program(), doubtful)
 
     def _sizes(self, values: np.ndarray, part: slice) -> Sizes:
-        """What is known, beside its samples (n, k), of the size of the invariant that has this part of all."""
+        """What is known, beside its samples (n, k), of the size of the invariant in these columns."""
         looks, start = self._looks[:, part], values[0]
-        with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that blew up
             worst = np.abs(values - start).max(axis=0)
         return Sizes(
             find_deviation(worst, start, looks), float(usual_size(looks, self._scale[part]).max()), self.system.parts
@@ -301,7 +302,7 @@ class Run(ABC, Generic[Moved]):
     ) -> xarray.Dataset:
         """Free energy along a coordinate, -kT log(density): `free_energy`, 0 at its minimum, and `error` along `value`.
 
-        Where barriers keep one run from visiting everything, bias several runs and use `ct.free_energy`.
+        If barriers keep one run from visiting all states, bias several runs and use `ct.free_energy`.
 
         Parameters
         ----------
@@ -423,7 +424,7 @@ class StoredRun(Run[System]):
 
     @classmethod
     def opened(cls, path: str | Path, plan: Plan | None = None) -> StoredRun:
-        """Read and check all that a store says; its plan is made from that, unless it is the one that wrote it."""
+        """Read and check a store; its plan is made from it, unless this process wrote it and gives the plan."""
         path = Path(path)
         spec = read_run_spec(path)
         _, checkpoint = read_store(path)
@@ -437,7 +438,7 @@ class StoredRun(Run[System]):
 
     @property
     def planned(self) -> int:
-        """Steps that it is to make, as it was planned or asked for later."""
+        """Number of steps to make, as planned or as extended later."""
         steps = self.ending.get("steps")
         return steps if isinstance(steps, int) else self.planned_steps
 
@@ -458,7 +459,7 @@ class StoredRun(Run[System]):
 
 
 def read_run_spec(path: str | Path) -> Mapping[str, Json]:
-    """What a stored run was created with; InputError if it is an ensemble."""
+    """The description with which a stored run was created; InputError if it is an ensemble."""
     spec = read_spec(path)
     if "ensemble" in spec:
         raise InputError(
@@ -470,7 +471,7 @@ def read_run_spec(path: str | Path) -> Mapping[str, Json]:
 
 
 def read_store(path: Path) -> tuple[Mapping[str, Json], Checkpoint]:
-    """What a store was created with and where it stands; StoreError if it is damaged, or nothing is there yet."""
+    """Description and checkpoint of a store; StoreError if it is damaged, or has no checkpoint yet."""
     spec, checkpoint = read_begun_store(path)
     if checkpoint is None:
         raise StoreError(
@@ -480,7 +481,7 @@ def read_store(path: Path) -> tuple[Mapping[str, Json], Checkpoint]:
 
 
 def read_begun_store(path: Path) -> tuple[Mapping[str, Json], Checkpoint | None]:
-    """The same; None before anything is recorded that readers see."""
+    """The same; None before the first commit that readers can see."""
     spec = read_spec(path)
     refuse_foreign(path)
     checkpoint = read_checkpoint(path)

@@ -1,4 +1,4 @@
-"""Running: `simulate`, `resume`."""
+"""Running a system: `simulate`, `resume`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from .runs import Run, StoredRun
 from .trust import blame_description, check_run, run_of, steps_of
 
 FIRST_CHUNK = 16  # steps
-EVALUATED_IN_PYTHON = 100_000  # numbers in a state whose energy plain Python computes within seconds
+EVALUATED_IN_PYTHON = 100_000  # size of a state whose energy plain Python computes within seconds
 PATIENCE = 2.0  # seconds that a stop may wait for the next commit
 
 Progress = Callable[[int, int, float, float], None]
@@ -87,13 +87,13 @@ def simulate(
     ----------
     system : a System, or a Problem, which also supplies start and dt
     start : a state of the system
-    method : the system's default if None
+    method : the default of the system if None
     dt : step size; the problem's or the system's suggestion if None
     steps, t_end : the length, one of them; dt must divide t_end - t0
     every : number of steps between samples
     out : directory `name.zarr` into which the run is streamed. Memory then stays constant, and the run survives being killed. Without
-        it samples are in memory: at most 4 GiB, or half of what is available
-    sections, events : what to watch for inside the run
+        it, samples stay in memory: at most 4 GiB, or half of what is available
+    sections, events : crossings and events to detect during the run
     progress : True, False, a callable (step, steps, time, energy error), or None: a bar if on a terminal
     threads : number of threads that share the steps of a long chain (some 10 000 bodies or more, `Splitting`); one if None. The bits
         do not depend on it
@@ -106,8 +106,8 @@ def simulate(
 
     Raises
     ------
-    InputError, CapabilityError : something asked for cannot be done
-    StepFailure : a step could not be made; its `run` holds everything up to then
+    InputError, CapabilityError : something asked for is not possible
+    StepFailure : a step failed; its `run` holds everything up to then
     Interrupted : Ctrl-C or SIGTERM; its `run` holds what was recorded
 
     Examples
@@ -123,7 +123,7 @@ def simulate(
     if control is not None and out is not None:
         control.warn_if_lost()
     made = run_plan(plan, count, out=out, progress=progress, threads=threads, device=device)
-    return cast("Run[Moved]", made)  # it has the system that it was given
+    return cast("Run[Moved]", made)  # a run of the system that was given
 
 
 def run_plan(
@@ -135,10 +135,10 @@ def run_plan(
     threads: int | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
 ) -> Run:
-    """Run a plan from its start over so many steps; `out`, `progress`, `threads` and `device` as for `simulate`."""
+    """Run a plan from its start for `count` steps; `out`, `progress`, `threads` and `device` as for `simulate`."""
     if not (out is None or isinstance(out, (str, Path))):
         raise InputError(f"{out!r} is not a path", where="out", do="give the name of a new directory, such as run.zarr")
-    if out is not None:  # before something is compiled
+    if out is not None:  # before anything is compiled
         require_place(Path(out))
     else:
         MemoryRecorder.require_memory(plan, count)
@@ -149,7 +149,7 @@ def run_plan(
 
 
 def check_defined(plan: Plan, driver: Driver) -> Chunk:
-    """The row of the start, refused if the energy, or another invariant, has no finite value there."""
+    """The row of the start; refused if the energy, or another invariant, has no finite value there."""
     first = driver.first_row()
     if first.status != OK:
         raise InputError(
@@ -160,18 +160,18 @@ def check_defined(plan: Plan, driver: Driver) -> Chunk:
 
 
 def check_start(plan: Plan) -> None:
-    """The same without compiling, for a plan that is only looked at; a large one is left to its run."""
+    """The same without compiling, for a plan that is only inspected; large states are left to the run itself."""
     if plan.system.public_width <= EVALUATED_IN_PYTHON:
         check_defined(plan, _driver(plan, compiled=False))
 
 
 class StoppedRun:
-    """A stored run, opened to go on with: its plan, and where it stands. `close` it, or `go_on`, which does.
+    """A stored run, opened to continue it: its plan and its checkpoint. `close` it, or call `go_on`, which closes it.
 
     Attributes
     ----------
-    path, plan : where it is stored, and what is run
-    checkpoint : where it stands; None before the first commit
+    path, plan : its directory, and what is run
+    checkpoint : its last checkpoint; None before the first commit
     """
 
     def __init__(self, path: Path, plan: Plan, planned: int, store: Store, checkpoint: Checkpoint | None) -> None:
@@ -180,7 +180,7 @@ class StoppedRun:
 
     @classmethod
     def reopened(cls, path: str | Path) -> StoppedRun:
-        """Read, check and lock it; StoreError if it is damaged, or another process writes it."""
+        """Read, check and lock the store; StoreError if it is damaged, or another process is writing it."""
         require_same_names(read_spec(path), path)
         plan, planned = run_of(path)
         store, checkpoint = Store.reopen(path)
@@ -195,11 +195,11 @@ class StoppedRun:
 
     @property
     def made(self) -> int:
-        """Steps that are made."""
+        """Number of steps made so far."""
         return 0 if self.checkpoint is None else self.checkpoint.step
 
     def steps(self, *, t_end: float | None = None, steps: int | None = None) -> int:
-        """Steps in all, as planned if neither is given."""
+        """Total number of steps, as planned if neither is given."""
         given = steps is not None or t_end is not None
         total = step_count(self.plan.dt, self.plan.t0, steps=steps, t_end=t_end, begun=True) if given else self._planned
         if self.made > total:
@@ -221,7 +221,7 @@ class StoppedRun:
         return replace(plan, control=plan.control.with_function(control, anyway=anyway))
 
     def close(self) -> None:
-        """Give the store free."""
+        """Unlock the store."""
         self._store.close()
 
     def go_on(
@@ -235,7 +235,7 @@ class StoppedRun:
         control: Steering | str | None = None,
         device: Literal["cpu", "cuda"] = "cpu",
     ) -> Run:
-        """Make the steps that are left; arguments as for `resume`."""
+        """Make the remaining steps; arguments as for `resume`."""
         plan, store, path, checkpoint = self.plan, self._store, self.path, self.checkpoint
         try:
             count = self.steps(t_end=t_end, steps=steps)
@@ -262,7 +262,7 @@ class StoppedRun:
 
 
 def require_same_names(spec: Mapping[str, Json], path: str | Path) -> None:
-    """Refuse to go on with a method whose name means another one today."""
+    """Refuse to continue with a method whose name stands for another method today."""
     with blame_description(path, "spec.json"):
         name = "ensemble" if "ensemble" in spec else "plan"
         described = table(table(spec[name], name)["method"], "method")
@@ -297,7 +297,7 @@ def _driver(
 
 
 def _require_shared(plan: Plan, threads: int | None, device: str) -> None:
-    """Refuse threads and GPUs that cannot be, before anything is compiled."""
+    """Refuse threads and GPUs that cannot be used, before anything is compiled."""
     if device not in ("cpu", "cuda"):
         raise InputError(f"device = {device!r}", where="simulate.device", do="use one of cpu, cuda")
     watched = bool(plan.sections or plan.events)
@@ -307,7 +307,7 @@ def _require_shared(plan: Plan, threads: int | None, device: str) -> None:
                 f"{'control' if threads is None else f'threads = {threads!r}'} means nothing on a GPU", where="simulate.device",
                 do="leave it out",
             )  # fmt: skip
-        from ..engine.cuda.long_chain import require_bodies  # it takes a while to import
+        from ..engine.cuda.long_chain import require_bodies  # slow to import
 
         require_bodies(plan.pairing, watched=watched)
     elif threads is not None and positive_integer(threads, "threads") > 1 and plan.control is None:
@@ -323,7 +323,7 @@ def _run(
     *,
     first: Chunk | None,
 ) -> Run:
-    """The steps until `count`, recorded; with the row of the start, if there is none yet."""
+    """Make the steps until `count` and record them; with the row of the start if it is not there yet."""
     report = reporter(progress, plan, count)
     most = Pace.most_for(driver.program.width, plan.every)
     pace = Pace(FIRST_CHUNK, every=plan.every, most=most, state=driver.state_bytes)
@@ -355,7 +355,7 @@ def _run(
 
 
 def _chunk(driver: Driver, recorder: MemoryRecorder | StoreRecorder, pace: Pace, most: int) -> tuple[Chunk, int]:
-    """The next steps, how many were asked for; where a controller is due it is called before them."""
+    """Make the next chunk, as many steps as `pace` asks for; if a controller is due, call it first."""
     if not isinstance(driver, ControlledDriver):
         made = pace.after(driver.step, most)
         return driver.advance(made), made
@@ -375,7 +375,7 @@ def _chunk(driver: Driver, recorder: MemoryRecorder | StoreRecorder, pace: Pace,
 def _explain_lost_control(
     driver: ControlledDriver, recorder: MemoryRecorder | StoreRecorder, trouble: Exception
 ) -> StepFailure:
-    """What a controller did instead of setting torques."""
+    """The message for a controller that did not return torques."""
     reason = str(trouble) if isinstance(trouble, Useless) else f"it raised {type(trouble).__name__}: {trouble}"
     failure = StepFailure(
         f"the controller set no torques: {reason}", step=driver.step + 1, time=driver.time, where="control",
@@ -385,7 +385,7 @@ def _explain_lost_control(
 
 
 def _keep(failure: StepFailure, recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> StepFailure:
-    """The failure with the run until then."""
+    """Attach the run so far to the failure."""
     if isinstance(driver, ControlledDriver):
         driver.forget_unused()
     try:
@@ -396,7 +396,7 @@ def _keep(failure: StepFailure, recorder: MemoryRecorder | StoreRecorder, driver
 
 
 def _with_warning(run: Run) -> Run:
-    """The run, with a warning if something happened that changes what it means."""
+    """The run, with a warning if an event changed what it means."""
     if run.damage:
         warnings.warn(f"{'; '.join(run.damage)}: from then on this is another system", CatenaWarning, stacklevel=5)
     if run.doubt:
@@ -405,14 +405,14 @@ def _with_warning(run: Run) -> Run:
 
 
 def _stopping(plan: Plan, chunk: Chunk) -> list[str]:
-    """Names of the events that stopped the run with the last step of a chunk, each once."""
+    """Names of the events that stopped the run in the last step of a chunk, without repetition."""
     watched = (*plan.sections, *plan.events)
     happened = [watched[int(which)] for which in dict.fromkeys(chunk.crossings[:, 0].tolist())]
     return [event.name for event in happened if isinstance(event, Event) and event.stop]
 
 
 def chunk_committed(recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> bool:
-    """Whether stopping here loses nothing: a store has just committed, memory keeps everything anyway."""
+    """Whether stopping here loses nothing: a store has just committed; memory keeps everything anyway."""
     if isinstance(recorder, MemoryRecorder):
         return True
     rows = 1 + driver.step // driver.every
@@ -434,7 +434,7 @@ def _anything(recorder: MemoryRecorder | StoreRecorder) -> bool:
 
 
 def explain(status: int, method: Method, dt: float, *, speed: float | None = None) -> str:
-    """Why a step failed; `speed` is the |omega| of the fastest body at its start, if it is known."""
+    """Why a step failed; `speed` is the |omega| of the fastest body at its start, if known."""
     facts = []
     if status == STEP_TOO_LONG and speed is not None:
         facts.append(f"is {abs(dt) * speed:.3g}")
@@ -472,7 +472,7 @@ def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Drive
 
 @contextmanager
 def stop_requests() -> Iterator[list[int]]:
-    """A list that grows with each Ctrl-C or SIGTERM, so that a run stops where it loses nothing."""
+    """A list that grows with each Ctrl-C or SIGTERM, so that a run stops only where nothing is lost."""
     asked: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield asked

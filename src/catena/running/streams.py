@@ -1,4 +1,4 @@
-"""What a run records, and under which names: the arrays of samples, of crossings and of events."""
+"""What a run records, and under which names: the arrays of samples, crossings and events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def control_columns(rows: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def crossing_columns(plan: Plan, crossings: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
-    """Rows of crossings sorted into the streams of the sections and of the events."""
+    """Rows of crossings, sorted into the streams of the sections and of the events."""
     sorted_rows: dict[str, dict[str, np.ndarray]] = {}
     which = crossings[:, 0].astype(int)
 

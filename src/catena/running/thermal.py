@@ -1,4 +1,4 @@
-"""What of a run in a heat bath, or of an ensemble of them, is compared with the laws of its temperature."""
+"""The quantities of a run in a heat bath, or of an ensemble, that are compared with the laws of its temperature."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..systems.base import Array, Samples, System
 from ..systems.laws import Law
 from .auditing import Canonical, Point, Series, judge_runs, means_of_members
 
-AT_ONCE = 2**20  # numbers of the states that are looked at together
+AT_ONCE = 2**20  # numbers of the states that are evaluated together
 
 
 def why_no_law(pairing: Pairing) -> str:
-    """Why no averages are known of what a method makes of a system, in a sentence; empty if they are, or if there is no bath."""
+    """Why the averages are not known, in a sentence; empty if they are known, or without a heat bath."""
     if not pairing.promises.traits.random:
         return ""
     if pairing.method.bath_temperature is None:
@@ -31,12 +31,12 @@ def why_no_law(pairing: Pairing) -> str:
 
 
 def is_lawful(pairing: Pairing) -> bool:
-    """Whether there are averages to compare with."""
+    """Whether there are laws to compare averages with."""
     return pairing.promises.traits.random and not why_no_law(pairing)
 
 
 def require_lawful(pairing: Pairing, where: str) -> None:
-    """Refuse what has no temperature to show."""
+    """Refuse a run that has no temperature to show."""
     if not is_lawful(pairing):
         raise InputError(
             why_no_law(pairing) or "there is no heat bath", where=where, do="run it with ct.Langevin, for example"
@@ -44,21 +44,23 @@ def require_lawful(pairing: Pairing, where: str) -> None:
 
 
 class Compared(NamedTuple):
-    """Means of squares of momenta, each over its law: (..., k), and which components these are."""
+    """Means of squares of momenta, each divided by its law: (..., k), and which components these are."""
 
     quantity: str
     values: Array
     components: tuple[int, ...] | None = None
 
     def series(self, values: Array, halves: Array | None = None) -> Series:
-        """As the audit takes them."""
+        """The form that the audit takes."""
         return Series(self.quantity, values, components=self.components, halves=halves)
 
 
 def momenta(inertia: Inertia, accounts: Mapping[str, Array]) -> Iterator[Compared]:
-    """What a bath has added up of the momenta, without those that are held or do not exist; any leading axes.
+    """The sums that a heat bath has accumulated over the momenta, without those that are fixed or do not exist; any
+    leading axes.
 
-    Everything is looked at once: of one body its temperature is that of all, and one coordinate has one component.
+    Nothing is compared twice: the temperature of a single body is that of the system, and one coordinate has one
+    component.
     """
     there = inertia.variances > 0.0
     by_part = "body_temperature" if inertia.part == "body" else "coordinate_temperature"
@@ -80,14 +82,14 @@ def momenta(inertia: Inertia, accounts: Mapping[str, Array]) -> Iterator[Compare
 
 
 def canonical_of(pairing: Pairing, samples: Samples) -> Canonical:
-    """All rows of a run with these samples."""
+    """All rows of the thermal audit of a run with these samples."""
     if not is_lawful(pairing):
         return Canonical()
     return Canonical(judge_runs(series_of(pairing, samples)), unbiased=pairing.promises.traits.unbiased)
 
 
 def series_of(pairing: Pairing, samples: Samples) -> list[Series]:
-    """The samples of a run that are compared with laws, without its first fifth."""
+    """The samples of a run that are compared with laws: all but its first fifth."""
     total = len(samples["time"])
     settled = slice(first_settled(total), total)
     found = [one.series(one.values) for one in momenta(_inertia(pairing), _accounts(pairing, samples, settled))]
@@ -98,7 +100,7 @@ def series_of(pairing: Pairing, samples: Samples) -> list[Series]:
 
 
 def temperature_of(pairing: Pairing, samples: Samples) -> Array:
-    """(samples,) temperature of all momenta inside the steps since the sample before, over that of the bath."""
+    """(samples,) temperature of all momenta, mean since the sample before, over that of the heat bath."""
     accounts = _accounts(pairing, samples, slice(None))
     return next(momenta(_inertia(pairing), accounts)).values[:, 0]
 
@@ -119,7 +121,7 @@ def _accounts(pairing: Pairing, samples: Samples, part: slice) -> dict[str, Arra
 
 
 def along(law: Law, system: System, samples: Samples, part: slice) -> Array:
-    """The quantity of a law in a part of the samples, (n,); so many states at once that little memory is used."""
+    """The quantity of a law in a part of the samples, (n,); evaluated in blocks so that little memory is used."""
     size = max(1, AT_ONCE // max(1, system.public_width))
     found = [np.empty(0)]
     for first in range(part.start, part.stop, size):
@@ -129,7 +131,7 @@ def along(law: Law, system: System, samples: Samples, part: slice) -> Array:
 
 
 def momenta_of_members(pairing: Pairing, halves: Mapping[str, Array], counts: NDArray[np.int64]) -> list[Series]:
-    """What members have added up, by name (m, 2, ...): means over both halves of their samples, and how many these are."""
+    """The sums of members, by name (m, 2, ...): means over both halves of their samples, and the numbers of samples."""
     weights = counts / max(1, int(counts.sum()))
     return [
         one.series(np.einsum("h,mhk->mk", weights, one.values), one.values)
@@ -148,8 +150,8 @@ def laws_of_members(
     systems, kinds : the different systems, and the number of that of each member
     temperatures : of the members
     states : fields (m, ...) at the end; or (m, samples, ...)
-    settled : where the halves of the samples begin and end; None if there is but one state of each
-    named : what some of the members have in common, in words
+    settled : where the halves of the samples begin and end; None if each has only one state
+    named : what groups of members have in common, in words
     """
     whose = list(zip(kinds.astype(int).tolist(), temperatures.tolist(), strict=True))
     laws = {(kind, kT): systems[kind].laws(kT) for kind, kT in dict.fromkeys(whose)}
@@ -172,14 +174,14 @@ def laws_of_members(
 
 
 def _on_one_law(each: Sequence[Law], means: Array) -> tuple[float, float, Array]:
-    """The mean of the laws of all members and of their units, and means (m, ...) as far from that law as they are from their own."""
+    """The mean law and unit of all members, and means (m, ...) moved to it: deviations per unit are kept."""
     values, units = (np.array([getattr(law, name) for law in each])[:, None] for name in ("value", "unit"))
     value, unit = (float(row.mean() if np.ptp(row) else row[0, 0]) for row in (values, units))
     return value, unit, value + (means - values) * (unit / units)
 
 
 def _points(each: Sequence[Law], means: Array, named: Callable[[NDArray[np.int64]], str]) -> tuple[Point, ...]:
-    """The members of each law, in the order in which they first appear; none if all have the same."""
+    """The members of each law, in order of first appearance; empty if all have the same."""
     groups: dict[tuple[float, float], list[int]] = {}
     for member, law in enumerate(each):
         groups.setdefault((law.value, law.unit), []).append(member)
@@ -193,7 +195,7 @@ def _points(each: Sequence[Law], means: Array, named: Callable[[NDArray[np.int64
 
 
 def _means_in(law: Law, system: System, states: Mapping[str, Array], settled: NDArray[np.int64] | None) -> Array:
-    """Means over both halves of the samples of a member; or its one value."""
+    """Means over both halves of the samples of a member; or its only value."""
     if settled is None:
         return np.atleast_1d(law.of({name: field[None] for name, field in states.items()}))
     parts = [along(law, system, states, slice(int(a), int(b))) for a, b in pairwise(settled[1:])]
@@ -201,7 +203,7 @@ def _means_in(law: Law, system: System, states: Mapping[str, Array], settled: ND
 
 
 def of_ladders(series: Sequence[Series], unit: int) -> list[Series]:
-    """Means over the members of each ladder of temperatures: they exchange states, so that only ladders are independent."""
+    """Means over the members of each ladder: members exchange states, so only ladders are independent."""
 
     def together(values: Array) -> Array:
         return np.asarray(values.reshape(-1, unit, *values.shape[1:]).mean(axis=1))

@@ -1,8 +1,8 @@
-"""What a store says, made into plans and states again: each part is looked at before it is used, whoever wrote it.
+"""Plans and states from what a store says: each part is checked before it is used, whoever wrote it.
 
-A store cannot name anything to import or to evaluate: kinds of systems and methods are looked up among those that are
-registered, and texts of energies pass the parser of `catena.expressions`. Everything that is made of a description is made
-here once; whatever fails on the way, the description is not one that catena wrote. See docs/security.md.
+A store cannot name anything to import or evaluate: kinds of systems and methods are looked up in the registries, and
+texts of energies pass the parser of `catena.expressions`. Everything that a description can produce is produced here
+once; if any of it fails, for whatever reason, the description is not one that catena wrote. See docs/security.md.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .plan import Plan, Stepping, plan_from, positive_integer, positive_number
 from .streams import streams_of
 
 ATTRIBUTES = ("long_name", "units", "names")  # of columns; others would mean something to xarray
-NAMED = 10_000  # numbers of a state whose names are looked at, whether or not they are used
+NAMED = 10_000  # size of a state whose names are checked, used or not
 STATE = ("z", "e", "carry", "scale", "marks")  # arrays of a checkpoint, see `engine.driver.Driver`
 
 
 def run_of(path: str | Path) -> tuple[Plan, int]:
-    """The plan of a stored run and its number of steps; StoreError if spec.json says what catena cannot have written."""
+    """The plan of a stored run and its number of steps; StoreError if catena cannot have written this spec.json."""
     layout = read_layout(Path(path))
     with blame_description(path, "spec.json"):
         spec = table(layout.spec, "spec", needs=("plan", "steps"))
@@ -58,7 +58,7 @@ def run_of(path: str | Path) -> tuple[Plan, int]:
 def whole_description(
     content: Any, given: Mapping[str, np.ndarray], field: str, *, needs: Iterable[str]
 ) -> dict[str, Any]:
-    """What spec.json describes, with the arrays given beside it; a system is made from lists, as if they stood there."""
+    """The description in spec.json, with the arrays that are stored beside it filled in as lists."""
     content = put_back(table(content, field, needs=needs), given)
     return {**content, "system": as_lists(content["system"])} if given else content
 
@@ -67,7 +67,7 @@ PLAN = ("system", "start", "method", "run", "section", "event")
 
 
 def _check_plan(content: Mapping[str, Json], streams: Sequence[Stream]) -> None:
-    """The kinds of all tables, and the sizes of what is going to be made."""
+    """Check the types of all tables, and the sizes of what will be made."""
     check_described(content, streams)
     start = table(content["start"], "start", needs=("time",))
     number(start["time"], "start.time")
@@ -90,7 +90,7 @@ def _check_plan(content: Mapping[str, Json], streams: Sequence[Stream]) -> None:
 
 
 def check_described(content: Mapping[str, Json], streams: Sequence[Stream]) -> None:
-    """The tables of a system and of a method, as far as all of them are alike; a count of bodies is that of the columns."""
+    """Check what all systems and methods have in common in their tables; a count of bodies must match the columns."""
     system = table(content["system"], "system", needs=("kind",))
     table(content["method"], "method", needs=("kind",))
     text(system["kind"], "system.kind")
@@ -105,15 +105,15 @@ def check_described(content: Mapping[str, Json], streams: Sequence[Stream]) -> N
 
 
 def require_usable(stepping: Stepping, described: object) -> None:
-    """Make all that is going to be asked of a system and a method, so that what they cannot do shows now."""
+    """Call everything that will be asked of a system and a method, so that anything missing shows now."""
     system, promised = stepping.system, stepping.pairing.promises.to_dict()
-    names = list(system.names()) if system.public_width <= NAMED else []  # of more bodies these are but their numbers
+    names = list(system.names()) if system.public_width <= NAMED else []  # more bodies only add numbers
     content = [described, promised, repr(system), str(stepping.method), system.title, names]
     json.dumps(content, allow_nan=False)
 
 
 def check_streams(found: Sequence[Stream], wanted: Sequence[Stream]) -> None:
-    """Whether the arrays of a store are those of its run."""
+    """Check that the arrays of a store are those of its run."""
     if [stream.name for stream in found] != [stream.name for stream in wanted]:
         raise ValueError(f"streams = {show([s.name for s in found])} instead of {[s.name for s in wanted]}")
     for stream, known in zip(found, wanted, strict=True):
@@ -128,7 +128,7 @@ def check_streams(found: Sequence[Stream], wanted: Sequence[Stream]) -> None:
         for column, like in zip(stream.columns, known.columns, strict=True):
             if (column.shape, column.dims) != (like.shape, like.dims):
                 raise ValueError(f"column {column.name}: shape = {column.shape} instead of {like.shape}")
-            for name, value in column.attributes.items():  # the words of a long_name may be those of another version
+            for name, value in column.attributes.items():  # another version may word a long_name differently
                 if name not in ATTRIBUTES or (name != "long_name" and value != like.attributes.get(name)):
                     raise ValueError(
                         f"column {column.name}: attribute {show(name)} = {show(value)} is not one of a run"
@@ -137,7 +137,7 @@ def check_streams(found: Sequence[Stream], wanted: Sequence[Stream]) -> None:
 
 
 def check_attributes(attributes: Mapping[str, Json]) -> None:
-    """What readers are told about a run."""
+    """Check the attributes that readers see."""
     text(attributes.get("catena_version"), "attributes.catena_version")
     for name in ("conventions", "quaternion_order"):
         text(attributes.get(name, ""), f"attributes.{name}")
@@ -148,7 +148,7 @@ def check_attributes(attributes: Mapping[str, Json]) -> None:
 
 
 def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
-    """StoreError unless a checkpoint can be one of a run of this plan: compiled code trusts each of its numbers."""
+    """StoreError unless a checkpoint can belong to a run of this plan: compiled code trusts each of its numbers."""
     with blame_description(path, "the checkpoint"):
         _check_ending(checkpoint.head)
         made = 1 + checkpoint.step // plan.every
@@ -167,7 +167,7 @@ def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
         shapes = {**{name: (size,) for name, size in sizes}, "looks": nothing.shape}
         if plan.control is not None:
             shapes["control"] = (len(plan.system.controls) + plan.control.memory,)
-        check_arrays({"looks": nothing} | checkpoint.arrays, shapes)  # older checkpoints lack them
+        check_arrays({"looks": nothing} | checkpoint.arrays, shapes)  # older checkpoints have none
         _check_looks(checkpoint.arrays.get("looks", nothing))
         for name in ("z", "e", "scale", *(["control"] if plan.control else [])):
             require_finite(checkpoint.arrays[name], name)
@@ -182,14 +182,14 @@ def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
         for at in (
             0,
             *range(1 + count, len(marks)),
-        ):  # rows that wait, directions, stops; the values between may be anything
+        ):  # waiting rows, directions, stops; the values between may be anything
             if seen[at] != marks[at]:
                 raise ValueError(f"marks[{at}] = {seen[at]} instead of {marks[at]}")
         plan.method.counts(checkpoint.arrays["carry"])
 
 
 def _check_looks(looks: np.ndarray) -> None:
-    """What was seen between samples is a number, infinite if nothing was; sizes and steps are not below zero."""
+    """Check that numbers seen between samples are not nan (inf: none was seen); sizes and steps are not negative."""
     if np.isnan(looks).any() or (looks[SIZES:] < 0.0).any():
         raise ValueError("looks hold what is not a number, or a size below zero")
 
@@ -204,7 +204,7 @@ def marks_of(plan: Plan) -> np.ndarray:
 
 
 def steps_of(checkpoint: Checkpoint, planned: int) -> int:
-    """How many steps a run that stands there is to make: as planned, or as it was asked for later."""
+    """Number of steps in all for a run with this checkpoint: as planned, or as extended later."""
     return whole(checkpoint.head.get("steps", planned), "head.steps", least=1, below=2**62)
 
 
@@ -216,7 +216,7 @@ def _check_ending(head: Mapping[str, Json]) -> None:
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Names, types and shapes of arrays."""
+    """Check names, types and shapes of arrays."""
     if set(arrays) != set(shapes):
         raise ValueError(f"arrays = {show(sorted(arrays))} instead of {sorted(shapes)}")
     for name, shape in shapes.items():
@@ -225,14 +225,14 @@ def check_arrays(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[in
 
 
 def require_finite(array: np.ndarray, name: str) -> None:
-    """Finite numbers only."""
+    """Refuse numbers that are not finite."""
     if not np.isfinite(array).all():
         raise ValueError(f"{name}[{int(np.argmin(np.isfinite(array)))}] is not finite")
 
 
 @contextmanager
 def blame_description(path: str | Path, what: str) -> Iterator[None]:
-    """Turn whatever goes wrong while something is made from what a store says into a StoreError."""
+    """Turn any exception raised while something is made from a store into a StoreError."""
     try:
         yield
     except StoreError:
@@ -242,7 +242,7 @@ def blame_description(path: str | Path, what: str) -> Iterator[None]:
         raise StoreError(f"{what} cannot be used: {refusal.wrong}", where=where, do=_do(refusal.do)) from refusal
     except ValueError as refusal:
         raise StoreError(f"{what} was not written by catena: {refusal}", where=str(path), do=_do()) from refusal
-    except Exception as trouble:  # whatever the constructors of systems and methods do with what is not theirs
+    except Exception as trouble:  # constructors of systems and methods may raise anything for a wrong description
         seen = f"{type(trouble).__name__}: {show(str(trouble))}"
         raise StoreError(f"{what} was not written by catena: {seen}", where=str(path), do=_do()) from trouble
 

@@ -1,4 +1,4 @@
-"""Units of what a run holds, from the labels of its case (`[units]`); nothing is converted."""
+"""Units of the quantities of a run, from the labels of its case (`[units]`); nothing is converted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..systems.base import System
 
 SPIN, ENERGY = (1, 2, -1), (1, 2, -2)
-POWERS = {  # of mass, length and time; what is not here has no unit, or one that depends on the case
+POWERS = {  # of mass, length and time; all other quantities have no unit, or one that depends on the case
     "time": (0, 0, 1),
     "position": (0, 1, 0),
     "momentum": (1, 1, -1),
@@ -32,13 +32,14 @@ RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u207
 
 
 def unit_of(system: System, name: str, labels: Mapping[str, str], *, raised: bool = False) -> str:
-    """Unit of a field or invariant, such as "kg m2 s-2"; empty if it has none, or if a label that it needs is not given.
+    """Unit of a field or invariant, such as "kg m2 s-2"; empty if it has none, or if a label that it needs is missing.
 
     Parameters
     ----------
     name : of the field or invariant, or "time"
     labels : of "mass", "length" and "time"
-    raised : whether powers are raised, "kg m\u00b2 s\u207b\u00b2", for people; other programs read them as above
+    raised : whether to print powers as superscripts, "kg m\u00b2 s\u207b\u00b2", for people; other programs read the
+        form above
 
     Examples
     --------

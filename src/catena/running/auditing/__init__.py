@@ -1,8 +1,8 @@
 """The audit of a run: what the method promised for each invariant against what was measured.
 
-`drift` fits a line through block means, `jumps` looks for changes of level, `size` compares errors with what they are errors of,
-`verdicts` judges one quantity, `table` is all of them. In a heat bath `means` tells averages and their errors, and `canonical` compares them
-with the laws of the temperature.
+`drift` fits a line through block means, `jumps` detects changes of level, `size` compares errors with the size of the
+quantity, `verdicts` judges one quantity, `table` holds all verdicts. In a heat bath, `means` computes averages and
+their errors, and `canonical` compares them with the laws of the temperature.
 """
 
 from .canonical import Canonical, CanonicalRow, Point, Series, judge_members, judge_runs

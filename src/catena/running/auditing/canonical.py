@@ -1,18 +1,19 @@
 """The thermal audit: whether the averages of a run in a heat bath are those of its temperature.
 
-Each row compares averages with what they should be: squares of momenta inside the steps, where they have the right law
-(`catena.methods.heat`), and averages of configurations that are known of the system. With D the deviation of a mean, in units of the law,
-its error, and n independent samples:
+Each row compares averages with their exact values (laws): squares of momenta, taken inside the steps where their law is
+exact (`catena.methods.heat`), and configurational averages that are known for the system. With D the deviation of a
+mean, in units of the law, its error, and n independent samples:
 
 - `off`: |D| >= t errors and not too short, or |D| >= 3 t errors and 0.3;
 - `too short`: n < 100 (200 for configurations), or (t + 2.33) errors > 0.1: a deviation of 10 % would be missed in more than 1 % of
   such runs;
-- `canonical`. The row tells (t + 2.33) errors, the deviation that would have been seen.
+- `canonical`. The row shows (t + 2.33) errors, the deviation that would have been detected.
 
-t is that of Student with 0.4 n degrees of freedom, two-sided, for the probability 0.002 / (rows * components); 1.5 times that for
-configurations, which are slow and skewed. Of an ensemble the error is that of the spread of its members, with one degree of freedom
-less than there are members; there a deviation that differs between the halves of the runs is `too short`, for they have not settled, and so is
-one of configurations, which are slow, that the second half alone does not show.
+t is the two-sided quantile of Student's distribution with 0.4 n degrees of freedom for the probability 0.002 / (rows *
+components); 1.5 times that for configurations, which are slow and skewed. For an ensemble the error comes from the
+spread of its members, with one degree of freedom less than there are members. There a deviation that differs between
+the halves of the runs is `too short`, because the members have not settled; so is a deviation of configurations, which
+are slow, that the second half alone does not show.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ if TYPE_CHECKING:
 
 Verdict = Literal["canonical", "off", "too short"]
 
-FALSE_ALARMS = 2e-3  # most false `off` of a run, whatever the number of its rows and components
+FALSE_ALARMS = 2e-3  # highest probability of a false `off` in a run, whatever the number of its rows and components
 FEWEST = {False: 100.0, True: 200.0}  # independent samples, of momenta and of configurations
-WIDER = {False: 1.0, True: 1.5}  # times t: where an excursion is rare, a high mean comes with a small error
+WIDER = {False: 1.0, True: 1.5}  # times t: if excursions are rare, a run without one has a wrong mean and a small error
 FEWEST_MEMBERS = 10
 FREEDOM = 0.4  # degrees of freedom for each independent sample
-MISSED = 2.3263478740408408  # standard errors: what is larger by so much is missed in 1 % of all runs
-COARSE = 0.1  # deviation that must be seen
-GROSS = 3.0  # times the threshold, and times COARSE: off, however short the run
-SETTLED = 0.5  # times t: halves of the runs that differ by more have not settled
+MISSED = 2.3263478740408408  # standard errors above the threshold: a deviation that is missed in 1 % of all runs
+COARSE = 0.1  # deviation that must be detected
+GROSS = 3.0  # times the threshold and times COARSE: beyond both it is off, however short the run
+SETTLED = 0.5  # times t: if the halves of the runs differ by more, the members have not settled
 LISTED = 20  # points of a row that are shown
 
 
@@ -55,8 +56,8 @@ class Point(NamedTuple):
     Attributes
     ----------
     name : what they have in common: `kT = 0.5`
-    law, mean, error : what their mean should be, what it is, and its standard error, nan for one member
-    members : how many they are
+    law, mean, error : expected mean, measured mean, and its standard error (nan for one member)
+    members : number of members
     """
 
     name: str
@@ -67,17 +68,18 @@ class Point(NamedTuple):
 
 
 class Series(NamedTuple):
-    """What is compared with a law.
+    """Averages to compare with a law.
 
     Attributes
     ----------
     quantity : its name
     values : (n, k) samples of a run; or (m, k) means of members
-    law, unit : what the mean should be, and what deviations are measured in
-    configuration : whether it is one of configurations instead of momenta
-    components : which components these are; None for a scalar
+    law, unit : the expected mean, and the unit of deviations
+    configuration : whether it is an average of configurations instead of momenta
+    components : names of the components; None for a scalar
     halves : (m, 2, k) means of members over the first and the second half
-    points : those members that have laws of their own, if not all have one; `law` is the mean of these, `values` are moved to it
+    points : members with laws of their own, if not all have the same; `law` is the mean of these laws, `values` are
+        shifted to it
     """
 
     quantity: str
@@ -92,18 +94,18 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True)
 class CanonicalRow:
-    """One law: what the mean should be against what it is.
+    """One law: the expected mean against the measured one.
 
     Attributes
     ----------
-    quantity : what it is of
-    law, mean, error : what its mean should be, what it is, and the standard error; of members with laws of their own, law and mean are averages
-        over the members
-    effective : how many independent samples would tell as much; members of an ensemble
+    quantity : name of the quantity
+    law, mean, error : expected mean, measured mean, and its standard error; if members have laws of their own, law and
+        mean are averages over the members
+    effective : number of independent samples with the same error; for an ensemble, its members
     would_see : the deviation that 99 % of such runs would show
     verdict : "canonical", "off" or "too short"
-    component : the one that decided; None for a scalar
-    points : members with laws of their own, each with its law; empty where all have one
+    component : the component that decided; None for a scalar
+    points : members with laws of their own, each with its law; empty if all have the same
     """
 
     quantity: str
@@ -118,7 +120,7 @@ class CanonicalRow:
 
     @property
     def contradicts(self) -> bool:
-        """Whether the average is not that of the temperature."""
+        """Whether the average is wrong for this temperature."""
         return self.verdict == "off"
 
     @property
@@ -128,7 +130,7 @@ class CanonicalRow:
 
     @property
     def finding(self) -> str:
-        """What was found, in words: `temperature is 1.152 +- 0.004 instead of 1`."""
+        """The result in words: `temperature is 1.152 +- 0.004 instead of 1`."""
         return f"{self.label} is {self.mean:.5g} +- {self.error:.1g} instead of {self.law:.5g}"
 
 
@@ -138,7 +140,7 @@ def judge_runs(series: Sequence[Series]) -> tuple[CanonicalRow, ...]:
 
 
 def judge_members(series: Sequence[Series]) -> tuple[CanonicalRow, ...]:
-    """The rows of an ensemble, whose members tell the errors."""
+    """The rows of an ensemble; the spread of its members gives the errors."""
     return tuple(_row(one, means_of_members(one.values), len(series), members=True) for one in series)
 
 
@@ -150,7 +152,7 @@ def _threshold(freedom: float, level: float) -> float:
 
 
 def _row(one: Series, found: Means, rows: int, *, members: bool) -> CanonicalRow:
-    """Each component is judged; the worst decides, and among equals the one that is most errors away."""
+    """Judge each component; the worst decides, and among equals the one that deviates by most errors."""
     level = FALSE_ALARMS / (rows * one.values.shape[1])
     freedom = found.effective - 1.0 if members else FREEDOM * found.effective
     wider = 1.0 if members else WIDER[one.configuration]
@@ -179,13 +181,13 @@ def _row(one: Series, found: Means, rows: int, *, members: bool) -> CanonicalRow
 
 
 def _differ(halves: Floats, t: Floats) -> NDArray[np.bool_]:
-    """Which components differ between the halves of the runs (m, 2, k), by half of the threshold."""
+    """Which components differ between the halves of the runs (m, 2, k) by more than half of the threshold."""
     found = means_of_members(halves[:, 1] - halves[:, 0])
     return np.asarray(np.abs(found.mean) > SETTLED * t * found.error)
 
 
 def _still_far(one: Series, t: Floats) -> NDArray[np.bool_]:
-    """Which components are off in the second half of the runs, too."""
+    """Which components are also off in the second half of the runs."""
     assert one.halves is not None
     found = means_of_members(one.halves[:, 1])
     return np.asarray(np.abs(found.mean - one.law) >= t * found.error)
@@ -225,7 +227,7 @@ class Canonical(NamedRows[CanonicalRow]):
 
     @property
     def doubted(self) -> Canonical:
-        """The same of a run that has hardly moved: what agrees with its law does so for no reason."""
+        """The same for a run that has hardly moved: agreement with a law then means nothing."""
         rows = [replace(row, verdict="too short") if row.verdict == "canonical" else row for row in self.rows]
         return replace(self, rows=tuple(rows))
 
@@ -236,13 +238,13 @@ class Canonical(NamedRows[CanonicalRow]):
 
     @property
     def closing(self) -> tuple[str, ...]:
-        """The lines below the table: what its words mean."""
+        """The lines below the table that explain its words."""
         verdicts = {row.verdict for row in self.rows}
         words = {"off": OFF, "too short": SHORT, "canonical": UNBIASED if self.unbiased else CERTIFIES}
         return tuple(line for word, line in words.items() if word in verdicts)
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
-        """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""
+        """Rows by quantity, as plain values for JSON: numbers that are not finite become None."""
         found = self.as_json()
         return {
             row.quantity: found[row.quantity]
@@ -252,7 +254,7 @@ class Canonical(NamedRows[CanonicalRow]):
 
     @property
     def table(self) -> ShownTable:
-        """The rows, to be shown, each with the first of its points below it."""
+        """The rows to show, each followed by the first of its points."""
         lines: list[tuple[Sequence[str], bool]] = []
         for row in self.rows:
             lines += [(cells(row), row.contradicts), *((line, False) for line in _lines_of(row.points))]
@@ -275,7 +277,7 @@ def cells(row: CanonicalRow) -> tuple[str, ...]:
 
 
 def _lines_of(points: Sequence[Point]) -> list[tuple[str, ...]]:
-    """The cells of the first points, and how many others there are."""
+    """The cells of the first points, and the number of the others."""
     lines: list[tuple[str, ...]] = [
         (f"  at {point.name}", f"{point.law:.6g}", f"{point.mean:.6g}", f"{point.error:.2g}" if isfinite(point.error) else "-", "", "")
         for point in points[:LISTED]
@@ -285,5 +287,5 @@ def _lines_of(points: Sequence[Point]) -> list[tuple[str, ...]]:
 
 
 def _plain(point: Point) -> dict[str, Json]:
-    """For JSON."""
+    """The values for JSON."""
     return point._asdict() | {"error": point.error if isfinite(point.error) else None}

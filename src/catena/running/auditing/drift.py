@@ -1,21 +1,24 @@
-"""The drift of a series, and how sure it is: a line through block means whose noise is part walk, part white.
+"""The drift of a series and its uncertainty: a line through block means, with noise that is part random walk, part
+white.
 
-The samples are averaged over 40 blocks. Their means are taken for
+The samples are averaged over 40 blocks. The model of their means is
 
     constant + drift * time + walk + white noise,
 
-because round-off grows as a random walk, and what is rounded at the end, or oscillates fast, has no memory. With lambda the
-variance that the walk gathers in a block, in units of the variance of the white part, the covariance of the means is
+because round-off grows as a random walk, while rounding at the end, or a fast oscillation, has no memory. With lambda
+the variance that the walk gathers in a block, in units of the variance of the white part, the covariance of the means
+is
 
     S(lambda) = lambda K + 1,    K_ij = min(i, j) + 1/2 (i /= j),  i + 1/3 (i = j),    i, j = 0 ... 39,
 
-K being that of means of Brownian motion over blocks of length one. The data decide lambda, as far as they can: for each of 27
-values the line is fitted by generalised least squares, and of those values that are plausible the one counts that makes the
-drift least significant. Plausible is a lambda whose restricted log likelihood is within 2 of the best; where less than one false
-alarm in 5000 is allowed, as among many components, the 2 grow, or an implausible lambda would decide too often.
+where K is the covariance of means of Brownian motion over blocks of length one. lambda is estimated from the data, as
+far as they determine it: the line is fitted by generalised least squares for each of 27 values, and among the plausible
+ones the value counts that makes the drift least significant. A lambda is plausible if its restricted log likelihood is
+within 2 of the best; if less than one false alarm in 5000 is allowed, as among many components, the 2 grows, because an
+implausible lambda would decide too often.
 
-All S have the eigenvectors of K: turned into them once, the means are independent of each other for every lambda, and each fit
-is a weighted regression.
+All S have the eigenvectors of K. After rotation to these, the means are independent of each other for every lambda, and
+each fit is a weighted regression.
 """
 
 from __future__ import annotations
@@ -33,15 +36,15 @@ if TYPE_CHECKING:
 
 BLOCKS = 40
 FREEDOM = BLOCKS - 2
-RATIOS = np.concatenate([[0.0], np.logspace(-4, 2, 25), [np.inf]])  # lambda; inf is a walk without white noise
-PLAUSIBLE = 2.0  # by how much the logarithm of the likelihood may fall short of the best ...
-PLAUSIBLE_TO = 2e-4  # ... down to this probability of a false alarm; below it, so much more for each factor e:
+RATIOS = np.concatenate([[0.0], np.logspace(-4, 2, 25), [np.inf]])  # lambda; inf: a walk without white noise
+PLAUSIBLE = 2.0  # largest distance of the log likelihood from the best ...
+PLAUSIBLE_TO = 2e-4  # ... down to this probability of a false alarm; below it, this much more for each factor e:
 PLAUSIBLE_GROWTH = 0.5
 TINY, EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 
 
 def block_means(samples: Floats, blocks: int = BLOCKS) -> Floats:
-    """(k, blocks) means over blocks that hold all of the samples (n, k); their sizes differ by one at most."""
+    """(k, blocks) means over blocks that contain all samples (n, k); block sizes differ by at most one."""
     return means_between(samples, block_edges(len(samples), blocks))
 
 
@@ -53,10 +56,10 @@ def means_between(samples: Floats, edges: NDArray[np.int64]) -> Floats:
 
 
 def block_edges(samples: int, blocks: int = BLOCKS) -> NDArray[np.int64]:
-    """Numbers of the samples between which the blocks lie, whose sizes differ by one at most.
+    """Indices of the samples between which the blocks lie; block sizes differ by at most one.
 
-    The larger blocks are spread over all: if they came first, the mean of an oscillation as long as a block would jump where
-    they end.
+    The larger blocks are spread evenly: if they came first, the mean of an oscillation as long as a block would jump
+    where they end.
     """
     return np.arange(blocks + 1) * samples // blocks
 
@@ -73,7 +76,8 @@ def walk_modes() -> tuple[Floats, Floats]:
 
 @lru_cache
 def significant_ratio(level: float) -> float:
-    """Number of drift errors that a series without a drift exceeds with this small probability: Student's t, two-sided, by halving."""
+    """Number of drift errors that a series without drift exceeds with this probability: Student's t, two-sided, by
+    bisection."""
     low, high = 0.0, 1.0
     while _probability_beyond(high) > level:
         low, high = high, 2.0 * high
@@ -83,10 +87,10 @@ def significant_ratio(level: float) -> float:
 
 
 def _probability_beyond(t: float) -> float:
-    """Probability of a larger magnitude than t > 0 of Student's, in closed form as FREEDOM is even.
+    """Probability that the magnitude of Student's t exceeds t > 0; closed form, because FREEDOM is even.
 
-    With tan a = t/sqrt(FREEDOM) it is sin a times what the sum that [abramowitz1964] (26.7.4) ends with leaves out of the series
-    1/sin a = 1 + (1/2) cos^2 a + (1/2) (3/4) cos^4 a + ...: nothing cancels.
+    With tan a = t/sqrt(FREEDOM) it is sin a times the tail that the finite sum of [abramowitz1964] (26.7.4) omits from
+    the series 1/sin a = 1 + (1/2) cos^2 a + (1/2) (3/4) cos^4 a + ...: there is no cancellation.
     """
     square, k = FREEDOM / (FREEDOM + t * t), FREEDOM // 2
     term = math.comb(2 * k, k) * (0.25 * square) ** k
@@ -99,14 +103,14 @@ def _probability_beyond(t: float) -> float:
 
 
 def plausible_within(level: Floats | float) -> Floats:
-    """By how much the log likelihood of a lambda may fall short of the best, where false alarms have this probability."""
+    """Largest distance of a plausible log likelihood from the best, if false alarms have this probability."""
     return PLAUSIBLE + PLAUSIBLE_GROWTH * np.maximum(0.0, np.log(PLAUSIBLE_TO / np.asarray(level)))
 
 
 def fit_drift(center: Floats, means: Floats, level: Floats | float) -> tuple[Floats, Floats]:
     """Drift of each series and its error, per unit of time.
 
-    Every series has its own bits, whichever others it is fitted together with: all sums go along the last axis.
+    The bits of a series do not depend on the others that are fitted with it: all sums go along the last axis.
 
     Parameters
     ----------
@@ -114,7 +118,7 @@ def fit_drift(center: Floats, means: Floats, level: Floats | float) -> tuple[Flo
     means : (..., 40) finite means of the deviation
     level : allowed probability of a false alarm in each series, a number or an array that broadcasts with (...)
     """
-    # The first mean is taken off, and a power of two brings each series near 1: no digit is lost, no square overflows.
+    # Subtract the first mean, then scale each series by a power of two to about 1: nothing is lost, no square overflows.
     means = means - means[..., :1]
     exponent = np.frexp(np.abs(means).max(axis=-1))[1]
     means = np.ascontiguousarray(np.ldexp(means, -exponent[..., None]))
@@ -133,7 +137,7 @@ def fit_drift(center: Floats, means: Floats, level: Floats | float) -> tuple[Flo
 
 
 def _weights(ratio: float) -> tuple[Floats, float]:
-    """Inverse variances of the turned means, and the logarithm of the determinant of S."""
+    """Inverse variances of the rotated means, and log det S."""
     walk = walk_modes()[0]
     variance = walk if np.isinf(ratio) else ratio * walk + 1.0
     return 1.0 / variance, float(np.log(variance).sum())

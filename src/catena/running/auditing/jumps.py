@@ -1,10 +1,11 @@
-"""Jumps of a series: a change of level between neighbours, far beyond how it varies on either side, that does not come back.
+"""Jumps of a series: a lasting change of level between neighbours, far larger than the variation on either side.
 
-A method that works changes what it should keep by round-off, or by a smooth function of the state; when something inside it is
-decided anew (a rank, a branch), the value is another one from then on. So for each sample the four before and the four after it
-are compared: if they leave a gap of at least 20 times the range of either four, and 20 times the typical change from one sample
-to the next, the series jumps there. A peak that returns, as at the pericentre of an orbit, leaves no gap; a slope leaves one
-smaller than the range. The same is asked of means over blocks of samples, in which fast oscillations are averaged out.
+A method that works changes a conserved quantity by round-off, or by a smooth function of the state. If something inside
+it is decided anew (a rank, a branch), the value is another one from then on. So for each sample the four before it and
+the four after it are compared: if they leave a gap of at least 20 times the range of either four, and 20 times the
+typical change from one sample to the next, the series jumps there. A peak that returns, as at the pericentre of an
+orbit, leaves no gap; a slope leaves one smaller than the range. The same test is applied to means over blocks of
+samples, in which fast oscillations average out.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 NEIGHBOURS = 4  # on each side, see _of_four
-FAR = 20.0  # of 10 000 random walks of any length one reaches 9
+FAR = 20.0  # one in 10 000 random walks, of any length, reaches 9
 FINER = 4  # from one size of blocks to the next
 ABRUPT = 1000.0  # times the typical change from one sample to the next
-LASTING = 0.1  # of all samples must come after a step, or it may be a peak that has not returned yet
-SETTLED = 0.05  # of all must come before it: a stiff motion passes through a layer of its own at the start
-COARSER = 1.1  # times as large must a jump look in larger blocks, to be taken from them
+LASTING = 0.1  # fraction of the samples that must follow a step; otherwise it may be a peak that has not returned yet
+SETTLED = 0.05  # fraction that must precede it: a stiff motion has a boundary layer at the start
+COARSER = 1.1  # times as large must a jump be in larger blocks to be taken from them
 
 
 def largest_jump(means: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Size of the largest jump of each series, 0 if there is none, and the place in the middle of it.
+    """Size of the largest jump of each series, 0 if there is none, and the index of its middle.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def largest_jump(means: Floats) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def _of_four(larger: np.ufunc, values: Floats) -> Floats:
-    """Largest, or smallest, of each four neighbours: of two, then of two such pairs."""
+    """Maximum, or minimum, of each four neighbours: of pairs, then of pairs of pairs."""
     pairs = larger(values[..., 1:], values[..., :-1])
     return larger(pairs[..., 2:], pairs[..., :-2])
 
@@ -56,22 +57,23 @@ def _of_four(larger: np.ufunc, values: Floats) -> Floats:
 def jumps_of(time: Floats, deviation: Floats) -> tuple[Floats, Floats]:
     """Size and time of the largest jump of each column of the deviations (n, k); 0 and the first time if there is none.
 
-    They are looked for in the samples, in means over 4, 16, 64 ... of them, and over a fortieth of all.
+    It is searched for in the samples, in means over 4, 16, 64 ... of them, and in means over a fortieth of all.
     """
     size, when = np.zeros(deviation.shape[1]), np.full(deviation.shape[1], time[0])
     for edges in resolutions(len(time)):
         found, place = largest_jump(means_between(deviation, edges))
-        larger = found > COARSER * size  # the finest that shows it tells the time best
+        larger = found > COARSER * size  # the finest blocks that show it give the most accurate time
         size = np.where(larger, found, size)
         when = np.where(larger, time[(edges[place] + edges[place + 1] - 1) // 2], when)
     return size, when
 
 
 def lasting_step(time: Floats, deviation: Floats) -> tuple[Floats, Floats]:
-    """Size and time of the largest change of each column (n, k) between two samples, if it is abrupt and for good; else 0.
+    """Size and time of the largest change of each column (n, k) between two samples, if it is abrupt and lasts; else 0.
 
-    A quantity that is lost little by little, then at once, leaves no quiet neighbours to compare with. Its largest step is told by
-    being 1000 times the typical one, and by parting the series: all before it is on one side, all after it on the other.
+    A quantity that is lost little by little, and then at once, has no quiet neighbours to compare with. Its largest
+    step counts if it is 1000 times the typical one and divides the series: all samples before it are on one side, all
+    after it on the other.
     """
     changes = np.diff(deviation, axis=0)
     place = np.abs(changes).argmax(axis=0)
@@ -89,7 +91,7 @@ def lasting_step(time: Floats, deviation: Floats) -> tuple[Floats, Floats]:
 def resolutions(samples: int) -> list[NDArray[np.int64]]:
     """Edges of blocks: of one sample each, of 4, 16, 64 ... samples, and of a fortieth of all.
 
-    All blocks of a resolution have the same size; what is left over at the end is left out.
+    All blocks of a resolution have the same size; remaining samples at the end are ignored.
     """
     largest, size = max(1, samples // BLOCKS), 1
     sizes = [largest]
@@ -100,10 +102,11 @@ def resolutions(samples: int) -> list[NDArray[np.int64]]:
 
 
 def left_by_uneven_blocks(edges: NDArray[np.int64]) -> float:
-    """The part of the largest deviation that may jump in the means over blocks of two sizes, though the series does not.
+    """The fraction of the largest deviation that may jump in means over blocks of two sizes although the series does
+    not.
 
-    An oscillation of exactly the length of the smaller blocks has the same mean in each, until a larger one moves its phase by a
-    sample: that changes the means by two of its amplitudes over the size.
+    An oscillation of exactly the length of the smaller blocks has the same mean in each, until a larger block moves its
+    phase by one sample: this changes the means by twice its amplitude over the block size.
     """
     sizes = np.diff(edges)
     return 0.0 if (sizes == sizes[0]).all() else 2.0 / float(sizes.min())

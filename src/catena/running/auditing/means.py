@@ -1,9 +1,9 @@
-"""The mean of a correlated series, and how sure it is.
+"""The mean of a correlated series and its uncertainty.
 
-The error is the larger of two. That of block means: the standard deviation of 20 of them over sqrt(20). That of the initial sequence:
-sqrt(variance * g/n), where g = 1 + 2 (sum of the autocorrelation) is the statistical inefficiency, with the sum ended where pairs of
-neighbouring correlations are no longer positive, and each pair no larger than the one before it [geyer1992]. n/g samples
-would be as good if they were independent.
+The error is the larger of two estimates. Block means: the standard deviation of 20 of them over sqrt(20). Initial
+sequence: sqrt(variance * g/n), where g = 1 + 2 (sum of the autocorrelation) is the statistical inefficiency; the sum
+ends where pairs of neighbouring correlations are no longer positive, and no pair may be larger than the one before it
+[geyer1992]. n/g independent samples would have the same error.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 BLOCKS = 20
 LEAST_OF_A_BLOCK = 2  # samples
-FEWEST = 4  # samples of which anything can be said
+FEWEST = 4  # samples; fewer give no error
 
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """Of k series: mean, error, and how many independent samples would tell as much."""
+    """For k series: mean, error, and the number of independent samples with the same error."""
 
     mean: Floats
     error: Floats
@@ -35,9 +35,9 @@ class Means:
 
 
 def autocovariance(series: Floats, lags: int) -> Floats:
-    """(lags, k) of the series (n, k), from lag 0 on, each divided by n."""
+    """(lags, k) autocovariance of the series (n, k), from lag 0 on, each sum divided by n."""
     n = len(series)
-    size = 1 << (n + lags - 1).bit_length()  # so long that nothing wraps around
+    size = 1 << (n + lags - 1).bit_length()  # long enough to avoid wrap-around
     transform = np.fft.rfft(series - series.mean(axis=0), size, axis=0)
     found: Floats = np.fft.irfft(transform.real**2 + transform.imag**2, size, axis=0)[:lags] / n
     return found
@@ -56,11 +56,11 @@ def inefficiency(series: Floats) -> Floats:
 
 
 def means_of(series: Floats) -> Means:
-    """Means of the series (n, k), with errors; nan where there are fewer than four samples."""
+    """Means of the series (n, k), with errors; nan if there are fewer than four samples."""
     n, k = series.shape
     if n < FEWEST:
         return Means(series.mean(axis=0) if n else np.full(k, np.nan), np.full(k, np.nan), np.full(k, float(n)))
-    with np.errstate(over="ignore", invalid="ignore"):  # squares of what exploded: its error is not finite then
+    with np.errstate(over="ignore", invalid="ignore"):  # squares after a blow-up: the error is not finite then
         g = inefficiency(series)
         blocks = min(BLOCKS, n // LEAST_OF_A_BLOCK)
         of_blocks = block_means(series, blocks).std(axis=1, ddof=1) / np.sqrt(blocks)

@@ -1,17 +1,18 @@
-"""The size of an error: without a bound nothing is bounded.
+"""The size of an error: an error as large as the quantity itself is not "bounded" in any useful sense.
 
-A quantity that a motion keeps is a sum of terms that move, such as kinetic and potential energy. The motion turns one into the
-other, so an error as large as they are is no small disturbance of the motion: it is another one. The natural size of the quantity is
+A conserved quantity is a sum of terms that vary, such as kinetic and potential energy. The motion turns one into the
+other, so an error as large as these terms is no small perturbation of the motion: it is another motion. The natural
+size of the quantity is
 
     parts * size of its largest term,
 
-parts being the bodies, or coordinates, that have such terms each. Two errors are compared with it:
+where parts is the number of bodies, or coordinates, that have such terms each. Two errors are compared with it:
 
-- what lasts, the mean over 40 blocks of the magnitude of the mean deviation, with what is usual along the run, the mean over time. A
-  peak at the pericentre of an orbit does not last, and the terms are large there;
-- the largest deviation with the largest terms, which a run has in its worst moment.
+- the lasting error: the mean over 40 blocks of the magnitude of the mean deviation, compared with the usual size along
+  the run, the mean over time. A peak at the pericentre of an orbit does not last, and the terms are large there;
+- the largest deviation, compared with the largest terms, those at the worst moment of the run.
 
-Smaller errors than these may still be too large to be those of an approximation: `catena.running.probing` compares them with the order.
+Smaller errors may still be too large for an approximation: `catena.running.probing` compares them with the order.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-LASTING = 0.1  # of the usual size: an error that lasts and is larger moves the motion to another one
-WHOLE = 0.5  # of the largest size: no error of a motion that is followed, however briefly
-DOUBT = 1e-3  # of the usual size: smaller errors are small, whatever the order says
+LASTING = 0.1  # of the usual size: with a larger lasting error, the motion is another one
+WHOLE = 0.5  # of the largest size: a larger error is not that of an approximation, however briefly it occurs
+DOUBT = 1e-3  # of the usual size: smaller errors are not doubted, whatever the order says
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Sizes:
     ----------
     seen : (..., k) largest deviation from the start, in the samples or between them
     usual : mean over time of the largest magnitude among its terms; a number, or an array that broadcasts with `seen`
-    parts : bodies, or coordinates, that have such terms each
+    parts : number of bodies, or coordinates, that have such terms each
     """
 
     seen: Floats

@@ -36,10 +36,10 @@ class Audit(NamedRows[AuditRow]):
     Attributes
     ----------
     rows : one for each quantity
-    damage : what happened in the run that changes what it means, such as a torn link; then it is not ok
-    remarks : what else must be known to read it, such as why it ended early
+    damage : events that change what the run means, such as a torn link; then it is not ok
+    remarks : what else a reader must know, such as why the run ended early
     canonical : in a heat bath, whether averages are those of its temperature: `audit.canonical["temperature"]`
-    random : whether the method draws random numbers: its path is one of many, and has no accuracy
+    random : whether the method draws random numbers: its path is one of many, and its accuracy is undefined
     """
 
     _naming: ClassVar[str] = "quantity"
@@ -65,26 +65,26 @@ class Audit(NamedRows[AuditRow]):
 
     @property
     def ok(self) -> bool:
-        """Whether no verdict contradicts its promise, no average is off, and nothing was damaged."""
+        """Whether no verdict contradicts its promise, no average is off, and no damage happened."""
         return not (self.contradictions or self.canonical.contradictions or self.damage)
 
     @property
     def closing(self) -> tuple[str, ...]:
-        """The lines below the table but for the damage: remarks, what to do, and what the audit does not say where something is kept."""
+        """The lines below the table, except the damage: remarks, advice, and what the audit cannot show."""
         advice = {"large": LARGE, "too short": SHORT}
         remedies = tuple(text for verdict, text in advice.items() if any(row.verdict == verdict for row in self.rows))
         conserving = not self.random and any(row.promised in ("exact", "bounded") for row in self.rows)
         return self.remarks + remedies + ((CLOSING,) if conserving else ()) + self.canonical.closing
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
-        """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""
+        """Rows by quantity, as plain values for JSON: numbers that are not finite become None."""
         found = self.as_json()
         kept = {row.quantity: found[row.quantity] | {"contradicts": row.contradicts} for row in self.rows}
         return kept | self.canonical.to_dict()
 
     @property
     def tables(self) -> tuple[ShownTable, ...]:
-        """What is kept, and what is canonical, as far as anything was looked at."""
+        """The tables of conserved quantities and of canonical averages, as far as there are any."""
         kept = ShownTable(HEADINGS, [(cells(row), row.contradicts) for row in self.rows], NUMBERS)
         both = (*((kept,) if self.rows else ()), *((self.canonical.table,) if self.canonical.rows else ()))
         return both or (kept,)
@@ -110,7 +110,7 @@ class Audit(NamedRows[AuditRow]):
         return "\n".join([*(table._repr_html_() for table in self.tables), *below])
 
 
-# broken where a narrow terminal would cut names and numbers first
+# columns to wrap, so that a narrow terminal does not cut names and numbers first
 HEADINGS = ("quantity", "start", "worst\ndeviation", "drift\nper time", "+- error", "promised", "verdict")
 NUMBERS = HEADINGS[1:5]
 EXPENDABLE = "+- error", "drift\nper time"  # where a terminal has no room for all

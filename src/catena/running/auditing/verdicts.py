@@ -1,22 +1,22 @@
 """The verdict on one quantity: what the method promised for it against what was measured.
 
-Only arrays are known here: the samples of a quantity, their times, the number of steps between the first and the last sample,
-and the size of the terms that make the quantity up.
+This module knows only arrays: the samples of a quantity, their times, the number of steps between the first and the
+last sample, and the size of the terms that make up the quantity.
 
 The verdict is the first that holds:
 
 - `broken`: a sample or the scale is not finite, or exactness is promised or needed and the largest deviation
   exceeds 1e3 * 50 eps sqrt(steps) scale;
 - `too short`: fewer than 200 samples;
-- `drifts`: |drift| reaches so many drift errors that in a run with this many rows a false alarm has a probability of 0.1 %,
-  and the drift over the whole run exceeds eps * scale, below which it is no more than the rounding of the quantity itself,
-  and 1/25 of the largest deviation, below which it may be the beat of an oscillation with the blocks;
-- `exact`: largest deviation <= 50 eps sqrt(steps) scale, or 8 eps |start|, where a constant makes that more;
+- `drifts`: |drift| is so many drift errors that in a run with this many rows a false alarm has a probability of 0.1 %,
+  and the drift over the whole run exceeds eps * scale, below which it is only the rounding of the quantity itself, and
+  1/25 of the largest deviation, below which it may be the beat of an oscillation with the blocks;
+- `exact`: largest deviation <= 50 eps sqrt(steps) scale, or 8 eps |start| if a constant makes that larger;
 - `jumps`: a jump is found that is larger than a thousandth of the scale;
 - `bounded`.
 
-`too short`, `bounded` and `drifts` give way to `large` where the error is as large as the quantity itself, see
-`catena.running.auditing.size`; that is said of quantities that the motion keeps, if their sizes are given.
+`too short`, `bounded` and `drifts` become `large` if the error is as large as the quantity itself, see
+`catena.running.auditing.size`; this applies to quantities that the motion conserves, if their sizes are given.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ Verdict = Literal["exact", "bounded", "drifts", "large", "jumps", "broken", "too
 
 EPS = float(np.finfo(np.float64).eps)
 FEWEST_SAMPLES = 200
-FALSE_ALARMS = 1e-3  # most false alarms in a run, whatever the number of its rows and components
+FALSE_ALARMS = 1e-3  # highest probability of a false alarm in a run, whatever the number of its rows and components
 WALKS = 1.2  # walks exceed Student's t more often, because lambda is found from the data: 1.15 times in 3 million walks
-BEAT = 25.0  # of an oscillation as long as a block at most 1/28 is left in the means, as a beat that may be slower than the run
-LEAST_JUMP = 1e-3  # of the scale: what a flip, collision or encounter adds in a moment is smaller in a run that is fine
+BEAT = 25.0  # an oscillation as long as a block leaves at most 1/28 in the means, as a beat, perhaps slower than the run
+LEAST_JUMP = 1e-3  # of the scale: a flip, collision or encounter changes a good run by less in a moment
 EXACT_FACTOR = 50.0
 BROKEN_FACTOR = 1e3
-ROUNDED = 8.0  # times eps: of a value that is a sum of up to about 16 terms, however many steps were made
+ROUNDED = 8.0  # times eps: rounding of a sum of up to about 16 terms, however many steps were made
 SEVERITY: tuple[Verdict, ...] = ("too short", "exact", "bounded", "drifts", "large", "jumps", "broken")
 
 
 def exact_limit(steps: int, scale: float | Floats, start: float | Floats = 0.0) -> float | Floats:
-    """Largest deviation that round-off explains: 50 eps sqrt(steps) scale, or 8 eps |start| if a constant makes that more."""
+    """Largest deviation that round-off explains: 50 eps sqrt(steps) scale, or 8 eps |start| if that is larger."""
     return np.maximum(EXACT_FACTOR * EPS * sqrt(steps) * scale, ROUNDED * EPS * np.abs(start))
 
 
 def alarm_level(rows: int, components: int) -> float:
-    """Probability of a false alarm that is left to each component of a row, so that the run as a whole has 0.1 % at most."""
+    """Allowed probability of a false alarm in each component of a row, so that the run as a whole has at most 0.1 %."""
     return FALSE_ALARMS / WALKS / (rows * components)
 
 
@@ -76,7 +76,7 @@ class Promise:
 
     @classmethod
     def of(cls, word: str) -> Promise:
-        """The promise that this word is; InputError if it is none."""
+        """The promise for this word; InputError if there is none."""
         return cls(cast("Kind", word))
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class Promise:
         return BROKEN_FACTOR * limit if self.kind in ("exact", "needed") else inf
 
     def contradicted_by(self, verdict: Verdict) -> bool:
-        """Whether the verdict is worse than promised; "too short" says nothing, and no method is expected to jump, or to be lost."""
+        """Whether the verdict is worse than promised; "too short" is not; "jumps" and "large" always are."""
         if verdict in ("jumps", "large"):
             return True
         if self.kind == "drifts" or self.kind == "none":
@@ -111,12 +111,12 @@ class AuditRow:
     ----------
     quantity : name of the invariant
     start : value of the first sample
-    worst : largest magnitude of the deviation from the start, in the samples or where a run is looked at between them
+    worst : largest magnitude of the deviation from the start, in the samples or where the run is checked between them
     drift, drift_error : drift per unit of time and its error; nan when too short or not finite
     promised : kind of the promise
     verdict : "exact", "bounded", "drifts", "large", "jumps", "broken" or "too short"
-    component : the component these numbers belong to, the one that decided; None for a scalar quantity
-    jumps_at : time of the largest jump, where the verdict is "jumps"
+    component : the component that decided, to which these numbers belong; None for a scalar quantity
+    jumps_at : time of the largest jump, if the verdict is "jumps"
     """
 
     quantity: str
@@ -157,9 +157,9 @@ def assess(
     continuous: bool = True,
     sizes: Sizes | None = None,
 ) -> AuditRow:
-    """Judge the samples of one quantity.
+    """Judge the samples of one quantity by the rules at the top of this module.
 
-    By the rules at the top. Each component of a vector is judged, and the worst decides (worst verdict, then largest deviation).
+    Each component of a vector is judged, and the worst decides (worst verdict, then largest deviation).
 
     Parameters
     ----------
@@ -167,11 +167,11 @@ def assess(
     time : (n,) times of the samples, increasing or decreasing
     values : (n,) or (n, k) samples
     steps : steps of the method from the first to the last sample
-    scale : largest magnitude of the terms that make the quantity up, in its unit
+    scale : largest magnitude of the terms that make up the quantity, in its unit
     promised : "exact", "bounded", "drifts", "needed" or "none"
     rows : number of quantities of the run that are judged; they share the false alarms
-    continuous : whether the motion keeps the quantity, and it is a continuous function of the state; if not, as with a work, or the
-        residual of the worst body, jumps are not looked for
+    continuous : whether the motion conserves the quantity and it is a continuous function of the state; if not, as for
+        a work, or for the residual of the worst body, jumps are not searched for
     sizes : what is known of its size beside the samples; nothing if None
 
     Raises
@@ -192,7 +192,7 @@ def assess(
     time, values = _check(quantity, time, values, steps=steps, scale=scale)
     columns = values.reshape(len(time), -1)
     level = alarm_level(rows, columns.shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not finite, and so is judged
+    with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are judged as not finite
         found = _features(time, columns, scale=scale, level=level, continuous=continuous, sizes=sizes)
     severity = judge(
         found.worst, found.drift, found.drift_error, found.jump,
@@ -207,7 +207,7 @@ def assess(
 
 @dataclass(frozen=True, slots=True)
 class _Features:
-    """What the verdicts are made of, one number for each component; nan where it is unknown."""
+    """The inputs of the verdicts, one number for each component; nan if unknown."""
 
     worst: Floats
     seen: Floats
@@ -220,7 +220,7 @@ class _Features:
     def row(
         self, quantity: str, k: int, component: int | None, start: float, promise: Promise, verdict: Verdict
     ) -> AuditRow:
-        """The numbers of column k beside the verdict on them."""
+        """The numbers of column k, with the verdict on them."""
         return AuditRow(
             quantity=quantity,
             start=start,
@@ -273,12 +273,12 @@ def judge(
     seen: Floats,
     large: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """The verdict on each component, by the rules above, as its place in `SEVERITY`.
+    """The verdict on each component, by the rules above, as its index in `SEVERITY`.
 
     Parameters
     ----------
     worst, drift, drift_error, jump : (..., k) of the k components of a quantity: largest deviation, nan if one is not finite; drift
-        and its error, nan where they were not fitted; size of the largest jump, 0 if there is none
+        and its error, nan if they were not fitted; size of the largest jump, 0 if there is none
     samples, steps, duration : of the whole run; the last a number, or an array that broadcasts with them
     scale : a number, or an array that broadcasts with them
     promise : what the method promised
@@ -305,7 +305,7 @@ def judge(
 
 
 def _check(quantity: str, time: ArrayLike, values: ArrayLike, *, steps: int, scale: float) -> tuple[Floats, Floats]:
-    """Time and values as arrays, or the error that says why they cannot be judged."""
+    """Time and values as arrays; InputError if they cannot be judged."""
     times = np.asarray(time, dtype=np.float64)
     samples = np.asarray(values, dtype=np.float64)
     where = f"audit of {quantity}"

@@ -1,8 +1,9 @@
 """Ensembles: one program, many members.
 
-`asking` makes members of what a user gave (`starts`, `kinds` of systems, `grids` of sweeps), `running` begins and goes on, `members` hands them to threads, a
-`cluster` or a GPU, `following` follows them, `reductions` and `batch` are what is kept of them, `results` and `studies` what came out,
-`auditing` judges it, `recording` stores it, `checking` reads it again.
+`asking` makes members from the arguments of a user (`starts`, `kinds` of systems, `grids` of sweeps), `running` starts
+and resumes ensembles, `members` distributes members to threads, a `cluster` or a GPU, `following` steps them,
+`reductions` and `batch` hold what is kept of them, `results` and `studies` present the results, `auditing` judges them,
+`recording` stores them, `checking` reads stores.
 """
 
 from catena.running.ensembles.batch import Batch

@@ -1,4 +1,4 @@
-"""What a user asked for: which systems, from which starts, how far; every mistake explained before anything is compiled."""
+"""What a user asked for: systems, starts, steps; every mistake is explained before anything is compiled."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WHERE = "ensemble, first argument"
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """An ensemble that can be followed: what all members share, the plan of the first one, and the members."""
+    """An ensemble, ready to run: what all members share, the plan of the first one, and the members."""
 
     job: Job
     plan: Plan
@@ -45,14 +45,15 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The different systems or problems, in the order in which they first appear, and which of them each member has (None: one for all)."""
+    """The different systems or problems, in order of appearance, and which of them each member has (None: one for
+    all)."""
 
     distinct: tuple[System | Problem, ...]
     kinds: Integers | None
 
     @classmethod
     def of(cls, systems: object) -> Given:
-        """From one, or one for each member; those that are one object are one kind."""
+        """From one, or one for each member; identical objects are one kind."""
         if isinstance(systems, (System, Problem)):
             return cls((systems,), None)
         if not isinstance(systems, Sequence) or isinstance(systems, str) or not len(systems):
@@ -73,11 +74,11 @@ class Given:
 
     @property
     def systems(self) -> tuple[System, ...]:
-        """The bare systems."""
+        """The systems themselves."""
         return tuple(one.system if isinstance(one, Problem) else one for one in self.distinct)
 
     def with_methods(self, methods: Sequence[Method], count: int) -> tuple[Given, tuple[Method, ...]]:
-        """The same with a method for each member: the different pairs, whose systems may then appear more than once, and their methods."""
+        """The same with a method for each member: the different pairs (systems may repeat), and their methods."""
         if len(methods) != count:
             raise InputError(
                 f"{len(methods)} methods, but {count} members", where="ensemble.method", do="give one for each member, or one for all"
@@ -120,7 +121,7 @@ def ask(
     methods: Sequence[Method | None] = (one_for_all,) * len(given.distinct)
     if own is not None:
         given, methods = given.with_methods(own, count)
-        Varied.of(methods)  # refuses those that differ in more than numbers
+        Varied.of(methods)  # refuses methods that differ in more than numbers
     kinds = np.zeros(count, dtype=np.int64) if given.kinds is None else given.kinds
     own_dt = (
         None if dt is None or np.ndim(dt) == 0 else finite_numbers(dt, (count,), where="ensemble.dt", rows="member")
@@ -145,12 +146,12 @@ def ask(
         _check_tempering(tempering, job, members=count)
         kinds = np.arange(count) % len(tempering)
     followed = shared.members(z, times, kinds=kinds if varied or tempering else None, dt=each)
-    plan = plans[0]  # it holds the pairing, so that nobody makes it again
+    plan = plans[0]  # it caches the pairing
     return Asked(job, plan if plan.dt == job.dt else replace(plan, dt=job.dt), followed)
 
 
 def require_noise(pairing: Pairing, members: int, *, where: str, starts: str) -> None:
-    """Refuse several members from one start that nothing else tells apart, unless the method draws numbers; `starts` is how others are given."""
+    """Refuse identical members, unless the method draws random numbers; `starts` says how to give other starts."""
     if members > 1 and not pairing.promises.traits.random:
         raise InputError(
             f"with {pairing.method} all members would be the same", where=where,
@@ -162,14 +163,14 @@ def _plans(
     given: Given, methods: Sequence[Method | None], kinds: Integers, fields: Mapping[str, Array], times: Array, dt: ArrayLike | None,
     *, steps: int, every: int,
 ) -> tuple[list[Plan], int]:  # fmt: skip
-    """The plan of the first member of each kind, and how many steps it makes."""
+    """The plan of the first member of each kind, and its number of steps."""
     plans: list[Plan] = []
     made = 0
     for number, (one, method) in enumerate(zip(given.distinct, methods, strict=True)):
         k = int(np.argmax(kinds == number))
         step = dt if dt is None or np.ndim(dt) == 0 else float(np.asarray(dt)[k])
         start = State({name: array[k].copy() for name, array in fields.items()}, float(times[k]))
-        by = method or (plans[0].method if plans else None)  # that of the first, where none is given
+        by = method or (plans[0].method if plans else None)  # the method of the first, if none is given
         plan, made = make_plan(one, start, by, dt=cast("float | None", step), steps=steps, t_end=None, every=every)
         plans.append(plan)
     return plans, made
@@ -194,7 +195,7 @@ def _check_methods(given: Sequence[Method], members: int | None) -> Sequence[Met
 
 
 def _check_tempering(tempering: Tempering, job: Job, *, members: int) -> None:
-    """One system with one step, and members that make whole ladders."""
+    """Refuse anything but one system with one step, and members that form whole ladders."""
     for differs, what in ((bool(job.kind_methods), "methods"), (bool(job.kinds), "systems"), (job.own_dt, "dt")):
         if differs:
             raise InputError(
@@ -210,14 +211,14 @@ def _check_tempering(tempering: Tempering, job: Job, *, members: int) -> None:
 
 
 def check_names(plan: Plan, steps: int, keep: Keep, reduce: Mapping[str, Reduction], grid: Grid) -> None:
-    """Every text can be read, and no name is that of another column, in sweeps over a grid of members like that of the plan."""
+    """Check that every text can be parsed, and that no name is that of another column; `grid`: of a sweep."""
     job = Job(plan.system, plan.method, plan.dt, steps, plan.every, keep, reductions=Reductions.of(reduce), grid=grid)
     _check_reductions(job)
     check_axes(job, grid)
 
 
 def check_axes(job: Job, grid: Grid) -> None:
-    """No axis of a sweep has the name of a variable or dimension that comes out."""
+    """Check that no axis of a sweep has the name of a variable or dimension of the result."""
     made = {name for column in reduce_columns(job) for name in (column.name, *column.dims)}
     for name in grid.axes.keys() & (names_that_come_out(job) | made):
         raise InputError(f"the axis {name} has the name of what comes out", where="sweep.grid", do="call it otherwise")
@@ -236,7 +237,7 @@ def _check_reductions(job: Job) -> None:
 
 
 def _require_alike_states(systems: Sequence[System]) -> None:
-    """All systems have the same fields and invariants."""
+    """Check that all systems have the same fields and invariants."""
     first = systems[0]
     for number, other in enumerate(systems[1:], 1):
         if (other.kind, other.fields, other.invariants) != (first.kind, first.fields, first.invariants):
@@ -290,13 +291,13 @@ def _require_drawing(draw: Callable[..., object]) -> None:
 
 
 def _repeat(start: State, members: int) -> dict[str, Array]:
-    """One start for all members: its numbers stand there once."""
+    """One start for all members, stored once."""
     fields = {**start.fields, "time": np.asarray(start.time, dtype=float)}
     return {name: np.broadcast_to(array, (members, *np.shape(array))) for name, array in fields.items()}
 
 
 def _members(given: Given, asked_for: int | None) -> int:
-    """How many members there are, whose starts have room: their variables, time, step, kind and place."""
+    """Number of members, after checking that their starts fit in memory: variables, time, step, kind and index."""
     if asked_for is None and given.kinds is None:
         raise InputError("members is missing", where="ensemble.members", do="say how many there are to be")
     count = (
@@ -315,7 +316,7 @@ def _is_one(state: State, system: System) -> bool:
 
 
 def _require_times(times: Array, dt: Array, steps: int, *, keep: Keep) -> None:
-    """Refuse times that cannot be told apart, and samples at times that differ between members."""
+    """Refuse times that cannot be distinguished, and samples at times that differ between members."""
     late = int(np.abs(times).argmax())
     require_resolved(float(dt.min()), float(times[late]), steps)
     if keep != "samples":
@@ -329,7 +330,7 @@ def _require_times(times: Array, dt: Array, steps: int, *, keep: Keep) -> None:
 
 
 def _pack(shared: Kinds, kinds: Integers, fields: Mapping[str, Array], times: Array) -> Array:
-    """What members start from (m, n): those of one kind at once."""
+    """The stepped variables of all starts (m, n), packed kind by kind."""
     view, members = shared.pairings[0].view, len(times)
     if not kinds.any():
         if is_repeated(times, *fields.values()):

@@ -1,8 +1,9 @@
 """The audit of an ensemble: the verdict that each member would get as a single run, without its samples.
 
-Of each invariant only the largest deviation from the start, the sums of the deviations over the 40 blocks of `catena.running.auditing` and
-the size of its terms are kept while the samples come; the drift is fitted to block means, so nothing is lost. Jumps are looked for
-in these means only: what a single run finds between them, such as many jumps in a row, is not seen here.
+Of each invariant only the largest deviation from the start, the sums of the deviations over the 40 blocks of
+`catena.running.auditing` and the size of its terms are kept while the samples come; the drift is fitted to block means,
+so nothing is lost. Jumps are searched for in these means only: some that a single run finds in its samples, such as
+many jumps in a row, are not detected here.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from ..auditing.table import SHORT
 if TYPE_CHECKING:
     from rich.console import Group
 
-NAMED = 8  # members that a line names
+NAMED = 8  # members that are listed in a line
 
 
 def measure_in(
     sums: Array, worst: Array, edges: Integers, interval: float, invariants: Sequence[Invariant]
 ) -> tuple[Array, Array, Array]:
-    """Drifts, their errors and the sizes of the largest jumps (m, k), from the block sums (m, blocks, k) of samples so far apart
-    in time, and their largest deviations (m, k); too few samples have drifts that are nan and no jumps."""
+    """Drifts, their errors and the sizes of the largest jumps (m, k), from the block sums (m, blocks, k) of samples
+    `interval` apart in time, and the largest deviations (m, k); with too few samples, drifts are nan and jumps 0."""
     if edges[-1] < FEWEST_SAMPLES:
         unknown = np.full((len(sums), sums.shape[2]), np.nan)
         return unknown, unknown, np.zeros(unknown.shape)
@@ -84,10 +85,10 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
     Attributes
     ----------
     rows : one for each quantity
-    members, failed : how many there are, and how many of them could not be followed to the end
-    damaged : members that end in a state that changes what they mean, such as a chain with a torn link; unknown, and so empty,
-        where the final states were not kept
-    remarks : what else must be known to read it, such as that two programs computed it
+    members, failed : number of members, and of those that failed
+    damaged : members whose final state means something else than the start, such as a chain with a torn link; unknown,
+        and so empty, if the final states were not kept
+    remarks : what else a reader must know, such as that two programs computed it
     canonical : in a heat bath, whether averages over the members are those of its temperature
     """
 
@@ -103,7 +104,8 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
 
     @property
     def ok(self) -> bool:
-        """Whether no verdict of a member contradicts the promise, no average is off, no member was damaged, and not all of them failed."""
+        """Whether no verdict of a member contradicts the promise, no average is off, none was damaged, not all
+        failed."""
         contradicted = any(row.contradicting for row in self.rows) or self.canonical.contradictions
         return not (self.damaged or contradicted or self.failed == self.members)
 
@@ -113,7 +115,7 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
 
     @property
     def tables(self) -> tuple[ShownTable, ...]:
-        """What is kept, and what is canonical, as far as anything was looked at."""
+        """The tables of conserved quantities and of canonical averages, as far as there are any."""
         kept = ShownTable(HEADINGS, [(_cells(row), bool(row.contradicting)) for row in self.rows])
         both = (*((kept,) if self.rows else ()), *((self.canonical.table,) if self.canonical.rows else ()))
         return both or ((kept,) if self.failed < self.members else ())
@@ -123,7 +125,7 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
 
     @property
     def _counts(self) -> str:
-        """How many members there are, failed, and were damaged, with the numbers of the last ones."""
+        """How many members there are, failed, and were damaged, with the numbers of the damaged ones."""
         counts = f"{self.members} members" + (f", {self.failed} failed, see failures" if self.failed else "")
         if self.damaged:
             named = ", ".join(map(str, self.damaged[:NAMED])) + (" ..." if len(self.damaged) > NAMED else "")
@@ -180,13 +182,13 @@ def assess_members(
     members : (m,) their numbers
     worst, drift, drift_error, jump : (m, k), as for `catena.running.auditing.judge`
     samples, steps, duration : of each member
-    scale : (m,) largest magnitude of the terms that make the quantity up
+    scale : (m,) largest magnitude of the terms that make up the quantity
     promised : "exact", "bounded", "drifts", "needed" or "none"
     rows : number of quantities that are judged
     start : (m, k) first values
     sizes : with `seen` (m, k) and `usual` (m, 1)
-    lasting : (m, k) deviations that last, see `catena.running.auditing.size`; nan where they are not known
-    continuous : whether the motion keeps the quantity, and it is a continuous function of the state
+    lasting : (m, k) lasting deviations, see `catena.running.auditing.size`; nan if unknown
+    continuous : whether the motion conserves the quantity and it is a continuous function of the state
     """
     promise = Promise.of(promised)
     level = alarm_level(rows, worst.shape[1])

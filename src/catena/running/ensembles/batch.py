@@ -1,4 +1,4 @@
-"""What came out of some members, as whole arrays."""
+"""The results of some members, as arrays."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from ..auditing import FEWEST_SAMPLES
 from .auditing import measure_in
 from .job import Job
 
-MEASURED = 8  # arrays of a batch that have a number for each of the invariants
+MEASURED = 8  # arrays of a batch with one number for each invariant
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What came out of some members, leading axis member.
+    """The results of some members, leading axis member.
 
-    start, final : rows of the first and the last state; status, made : how it ended after how many steps; worst, seen, lasting,
+    start, final : rows of the first and the last state; status, made : how it ended, and after how many steps; worst,
+        seen, lasting,
     drift, drift_error, jump, scale, usual : of the invariants, nan for a member that failed; reduced : numbers kept for the
-    reductions; exchanged : exchanges of states with the next member; added : sums (3, k) of what the method adds up over the samples in which
-    a member settles, and over both halves of the others; samples : all rows, none if they are not kept
+    reductions; exchanged : exchanges of states with the next member; added : sums (3, k) of what the method
+    accumulates, over the samples in which a member settles and over both halves of the others; samples : all rows, none
+    if they are not kept
     """
 
     start: Array
@@ -47,7 +49,7 @@ class Batch:
 
     @classmethod
     def empty(cls, job: Job, members: int, *, adds: bool = True) -> Batch:
-        """Room for so many members, and for what their method adds up if that is not done elsewhere; a sample that is not made is nan."""
+        """Memory for the members, and if `adds` for what their method accumulates; missing samples are nan."""
         k = job.system.invariant_width
         width = job.system.public_width + k
         first, last = np.empty((2, members, width))
@@ -63,7 +65,8 @@ class Batch:
         )  # fmt: skip
 
     def fit(self, job: Job, dt: Array, sums: Array, looks: Array) -> None:
-        """Fill in what the block sums (members, blocks, k) and the looks (members, 6, k) tell; nothing is known of members that failed.
+        """Fill in the results of block sums (members, blocks, k) and looks (members, 6, k); those of failed members are
+        nan.
 
         dt : (members,) their steps
         """
@@ -74,7 +77,8 @@ class Batch:
         )  # fmt: skip
 
     def fit_drifts(self, job: Job, dt: Array, block_sums: Callable[[], Array]) -> None:
-        """Drifts and jumps from the block sums, which are asked for if there are samples enough; members with the same step are fitted together."""
+        """Drifts and jumps from the block sums, if there are enough samples; members with equal steps are fitted
+        together."""
         if job.rows < FEWEST_SAMPLES:
             self.drift.fill(np.nan)
             self.drift_error.fill(np.nan)
@@ -97,13 +101,13 @@ class Batch:
         return Batch(*(array[members] for array in vars(self).values()))
 
     def take(self, batch: Batch, first: int) -> None:
-        """Put another in place of the members from the first on."""
+        """Copy another batch into this one, from member `first` on."""
         for name, array in vars(batch).items():
             getattr(self, name)[first : first + len(array)] = array
 
 
 def bytes_each(job: Job) -> int:
-    """What comes out of one member, as `Batch` holds it."""
+    """Bytes that `Batch` needs for one member."""
     k, added_up = job.system.invariant_width, (job.kept_rows + len(job.settled) - 1) * job.pairing.stepper.account_width
     return 8 * (
         (2 + job.kept_rows) * (job.system.public_width + k) + added_up + 3 + MEASURED * k + len(job.reductions.first())

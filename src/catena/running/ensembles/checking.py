@@ -1,4 +1,4 @@
-"""A stored ensemble made into a job and starts again, each part looked at first; see `catena.running.trust`."""
+"""The job and the starts of a stored ensemble, each part checked before it is used; see `catena.running.trust`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .results import older_streams_of, streams_of
 
 
 def job_of(path: str | Path) -> tuple[Job, int, str]:
-    """The job of a stored ensemble, its number of members and its device; StoreError if catena cannot have written that."""
+    """The job of a stored ensemble, number of members and device; StoreError if catena cannot have written this."""
     layout = read_layout(Path(path))
     with blame_description(path, "spec.json"):
         spec = table(layout.spec, "spec", needs=("ensemble", "members", "device"))
@@ -80,7 +80,7 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
 
 
 def check_members(path: str | Path, members: int, checkpoint: Checkpoint) -> None:
-    """StoreError unless a checkpoint can be one of an ensemble of so many members."""
+    """StoreError unless a checkpoint can belong to an ensemble of this many members."""
     with blame_description(path, "the checkpoint"):
         made = checkpoint.rows["members"]
         if checkpoint.step != made or made > members or checkpoint.finished != (made == members):
@@ -112,7 +112,7 @@ def members_of(path: str | Path, store: Store, job: Job, count: int) -> Members:
 
 
 def _check_kinds(kinds: np.ndarray | None, job: Job, count: int) -> NDArray[np.int64] | None:
-    """Which system each member has; ValueError for one that there is not."""
+    """Which system each member has; ValueError if there is no such system."""
     if (kinds is None) != (not job.kinds):
         raise ValueError(f"kinds are {'missing' if kinds is None else 'given, but there is one system'}")
     if kinds is None:
@@ -123,7 +123,7 @@ def _check_kinds(kinds: np.ndarray | None, job: Job, count: int) -> NDArray[np.i
 
 
 def check_column(path: str | Path, job: Job, name: str, values: Array) -> Array:
-    """A column of a store; StoreError if a member ended in a way that there is not, or after steps that nobody makes."""
+    """A column of a store; StoreError for an impossible status or number of steps."""
     if name == "status":
         odd = ~np.isin(values, [OK, *FAILURES])
     elif name == "steps":

@@ -1,8 +1,9 @@
-"""Members on the workers of `dask.distributed`: tasks of some seconds, done again when a worker dies, whoever comes and goes.
+"""Members on the workers of `dask.distributed`: tasks of a few seconds, repeated when a worker dies; workers may come
+and go.
 
-What came out of a task travels to the client, which puts the members into their order. A cluster does a task again that was on a worker
-which died, and gives it up after some deaths: then its members are followed one by one, and the one that ends every worker is
-marked as lost. The others go on.
+The results of a task travel to the client, which puts the members in order. If a worker dies, the cluster repeats its
+task, and gives up after several deaths. Then the members of the task are run one by one, and the one that kills every
+worker is marked as lost. The others go on.
 """
 
 from __future__ import annotations
@@ -25,31 +26,31 @@ from .batch import Batch, bytes_each
 from .following import follow
 from .job import Job, in_units
 
-TASK_SECONDS = 3.0  # of a task, as far as its members allow
-FASTER = 4  # from one task to the next, until their length is known
-SHOWN_SECONDS = 0.2  # between two looks at how far the members are
-ASKED_SECONDS = 2.0  # between two questions of how many workers there are
-RESULT_SECONDS = 10.0  # for which a result may travel, before it is asked for again, and waited for twice as long
+TASK_SECONDS = 3.0  # of a task, as far as the length of its members allows
+FASTER = 4  # growth from one task to the next, until their length is known
+SHOWN_SECONDS = 0.2  # between updates of the progress
+ASKED_SECONDS = 2.0  # between queries of the number of workers
+RESULT_SECONDS = 10.0  # that a result may travel before it is requested again, with twice the timeout
 
 
 class Task(Protocol):
-    """What a cluster will have done, as dask.distributed has it."""
+    """A future of dask.distributed."""
 
     def result(self, timeout: float | None = None) -> tuple[Batch, float]:
-        """What came out, and after how many seconds."""
+        """The result, and its seconds."""
 
     def done(self) -> bool:
-        """Whether it is."""
+        """Whether the task is done."""
 
 
 class Client(Protocol):
-    """Of a cluster, as dask.distributed has it."""
+    """A client of dask.distributed."""
 
     def submit(self, function: object, *arguments: object, pure: bool) -> Task:
-        """Have a function called there."""
+        """Call a function on a worker."""
 
     def cancel(self, tasks: Sequence[Task], *, force: bool) -> None:
-        """Forget them."""
+        """Cancel tasks."""
 
     def nthreads(self) -> Mapping[str, int]:
         """Threads of each worker."""
@@ -57,20 +58,20 @@ class Client(Protocol):
 
 @dataclass
 class Pacing:
-    """How many members the next task takes, from the time that those before it took."""
+    """Number of members in the next task, from the time that earlier tasks took."""
 
     job: Job
     largest: int
     size: int = 1
 
     def took(self, members: int, seconds: float) -> None:
-        """So many members took so long."""
+        """Record that this many members took this long."""
         wanted = members * TASK_SECONDS / max(seconds, 1e-3)
         self.size = max(1, min(int(wanted), FASTER * max(self.size, members), self.largest))
 
 
 def follow_there(job: bytes, members: Members) -> tuple[Batch, float]:
-    """The task: what `follow` makes of members, and its seconds."""
+    """The task: the results of `follow` for these members, and its seconds."""
     known, began = _unpack(job), time.perf_counter()
     batch = follow(known, members)
     return batch, time.perf_counter() - began
@@ -78,15 +79,15 @@ def follow_there(job: bytes, members: Members) -> tuple[Batch, float]:
 
 @lru_cache(4)
 def _unpack(job: bytes) -> Job:
-    """The job, made once in each process: all its tasks use one program."""
+    """The job, made once in each process, so that all its tasks share one program."""
     made: Job = pickle.loads(job)
     return made
 
 
 def on_cluster(job: Job, members: Members, client: Client, *, largest: int, room: int) -> Iterator[Batch | None]:
-    """Batches of members in their order, at most `largest` members each; None wherever there is time to show how far they are.
+    """Batches of members in their order, at most `largest` members each; None whenever progress can be shown.
 
-    room : bytes of batches that may wait for one before them
+    room : bytes of finished batches that may wait for an earlier one
     """
     sent, pacing = pickle.dumps(job), Pacing(job, largest)
     waiting: deque[tuple[Task, slice]] = deque()
@@ -96,7 +97,7 @@ def on_cluster(job: Job, members: Members, client: Client, *, largest: int, room
         while first < len(members) or waiting:
             most = max(2 * threads.now(), min(16 * threads.now(), room // (bytes_each(job) * pacing.size)))
             while first < len(members) and len(waiting) < most:
-                left = -(-(len(members) - first) // (2 * threads.now()))  # so that all end at about the same time
+                left = -(-(len(members) - first) // (2 * threads.now()))  # so that all end at the same time
                 part = slice(first, min(len(members), first + in_units(min(pacing.size, left), job.together)))
                 task = client.submit(follow_there, sent, members.part(part).compact(), pure=False)
                 waiting.append((task, part))
@@ -109,7 +110,7 @@ def on_cluster(job: Job, members: Members, client: Client, *, largest: int, room
                 batch, seconds = _result(job, sent, members.part(part), client, task, threads, patience)
             except (
                 TimeoutError
-            ):  # the worker that holds it may have died just now: the cluster will find out, and do it again
+            ):  # the worker that holds it may have just died: the cluster will notice, and repeat the task
                 patience *= 2
                 yield None
                 continue
@@ -122,13 +123,13 @@ def on_cluster(job: Job, members: Members, client: Client, *, largest: int, room
 
 
 class _Threads:
-    """How many threads the cluster has; workers of an adaptive one come and go. Who waits is told when there are none."""
+    """Number of threads of the cluster; workers of an adaptive one come and go. Logs if there are none."""
 
     def __init__(self, client: Client) -> None:
         self._client, self._asked, self._known = client, -np.inf, 1
 
     def now(self) -> int:
-        """About as many as there are, one at least."""
+        """About the current number, at least one."""
         if time.monotonic() - self._asked > ASKED_SECONDS:
             before, self._known = self._known, sum(self._client.nthreads().values())
             self._asked = time.monotonic()
@@ -138,7 +139,7 @@ class _Threads:
 
 
 def _is_done_soon(task: Task) -> bool:
-    """Whether a task ends within the time between two looks."""
+    """Whether a task ends before the next update of the progress."""
     deadline = time.monotonic() + SHOWN_SECONDS
     while time.monotonic() < deadline:
         if task.done():
@@ -150,10 +151,10 @@ def _is_done_soon(task: Task) -> bool:
 def _result(
     job: Job, sent: bytes, members: Members, client: Client, task: Task, threads: _Threads, patience: float
 ) -> tuple[Batch, float]:
-    """What came out of a task; of one that no worker survived its members one by one, the seconds unknown.
+    """The result of a task; if no worker survives it, its members are run one by one, and the seconds are unknown.
 
-    TimeoutError after so many seconds of patience: who asks for a result on a worker that died a moment ago would wait until
-    nobody answers there, which may be minutes.
+    TimeoutError after `patience` seconds: a request to a worker that has just died waits until the connection times
+    out, which may take minutes.
     """
     from distributed import KilledWorker
 
@@ -177,7 +178,7 @@ def _result(
 
 
 def lose(job: Job) -> Batch:
-    """A member of which nothing is known but that whoever follows it dies."""
+    """The result of a member of which nothing is known except that it kills every worker."""
     batch = Batch.empty(job, job.unit)
     for array in vars(batch).values():
         if array.dtype == np.float64:
@@ -188,7 +189,7 @@ def lose(job: Job) -> Batch:
 
 @contextmanager
 def _forgotten(client: Client, waiting: deque[tuple[Task, slice]]) -> Iterator[None]:
-    """Have the cluster forget what waits there, on the way out by an error, at once; what is under way ends unseen."""
+    """Cancel waiting tasks at once when an error occurs; results of running ones are ignored."""
     try:
         yield
     finally:

@@ -1,7 +1,8 @@
-"""Following members: blocks of them by compiled code, and those that fail once more, one by one.
+"""Stepping members: blocks of them in compiled code, and each that fails a second time, alone.
 
-The audit needs no samples to be kept: the deviations of the invariants are folded, as they come, into their largest magnitude and
-their sums over the 40 blocks from which the drift is fitted, so that memory does not grow with the length of the runs.
+The audit does not need the samples to be kept: as they come, deviations of the invariants are folded into their largest
+magnitude and their sums over the 40 blocks from which the drift is fitted. So memory does not grow with the length of
+the runs.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from .batch import Batch
 from .job import Job, in_units
 
 FIRST_CHUNK = 256  # steps
-GROWTH = 32.0  # of a chunk after the one before it: a few members tell how long others take
-ROWS_BYTES = 2**20  # of the sample rows of a call: they are folded while they are near
+GROWTH = 32.0  # of a chunk over the one before it: a few members show how long others take
+ROWS_BYTES = 2**20  # of the sample rows of a call: they are folded while they are in the cache
 
 
 @dataclass(frozen=True, eq=False)
 class Following:
-    """Members on their way, and what is known of them so far."""
+    """Members under way, and their results so far."""
 
     job: Job
     members: Members
@@ -37,12 +38,12 @@ class Following:
 
     @classmethod
     def of(cls, job: Job, members: Members, batch: Batch) -> Following:
-        """None has made a step; the batch takes what comes out."""
+        """Before the first step; the batch receives the results."""
         block = job.block(members, batch.scale)
         return cls(job, members, batch, block, np.zeros((len(members), len(job.edges) - 1, job.system.invariant_width)))
 
     def reduce(self, part: slice, rows: Array, number: int) -> None:
-        """Take the rows (members, samples, width) of some members into their reductions; the first is sample `number`."""
+        """Add the rows (members, samples, width) of some members to their reductions; the first is sample `number`."""
         if self.job.reducer is not None:
             of, batch = self.members, self.batch
             self.job.reducer(
@@ -52,7 +53,7 @@ class Following:
 
 
 def follow(job: Job, members: Members, into: Batch | None = None) -> Batch:
-    """Members from their starts to their ends, each with the bits of a single run; `into`: an empty batch that takes what comes out."""
+    """Run members from start to end, each with the bits of a single run; `into`: empty batch for the results."""
     batch = Batch.empty(job, len(members)) if into is None else into
     following = Following.of(job, members, batch)
     most = max(1, ROWS_BYTES // (8 * job.program.width)) * job.every
@@ -62,7 +63,7 @@ def follow(job: Job, members: Members, into: Batch | None = None) -> Batch:
         part = slice(first, min(len(members), first + in_units(_together(job, pace), job.together)))
         try:
             _follow_block(following, part, pace)
-        except (ArithmeticError, ValueError, IndexError):  # of plain Python, or of code that checks its subscripts
+        except (ArithmeticError, ValueError, IndexError):  # by plain Python, or by code that checks its subscripts
             batch.status[part] = NOT_FINITE
         failed = np.flatnonzero(batch.status[part] != OK) + first
         for k in failed if job.tempering is None else ():
@@ -75,13 +76,13 @@ def follow(job: Job, members: Members, into: Batch | None = None) -> Batch:
 
 
 def _together(job: Job, pace: Pace) -> int:
-    """How many members one call follows to their ends: one, if a chunk of steps is less than that."""
+    """Number of members that one call steps to their ends: one, if a chunk of steps is less than that."""
     room = ROWS_BYTES // (8 * job.program.width * job.rows)
     return max(1, min(pace.steps // job.steps, room))
 
 
 def _follow_block(following: Following, part: slice, pace: Pace) -> None:
-    """Some members, all at the same step; of those that fail only the status is right afterwards."""
+    """Step some members, all at the same step; for those that fail, only the status is valid afterwards."""
     job, batch, block, public = following.job, following.batch, following.block, following.job.system.public_width
     start, status, worst, sums = batch.start[part], batch.status[part], batch.worst[part], following.sums[part]
     start[:] = block.record(part)
@@ -119,7 +120,7 @@ def _fail_together(status: NDArray[np.int64], unit: int) -> None:
 
 
 def _follow_alone(following: Following, k: int) -> None:
-    """A member as a single run goes, up to the step that it cannot make."""
+    """Run a member as a single run, up to the step that fails."""
     job, batch, fold, fold_accounts = following.job, following.batch, compile_fold(), compile_fold_accounts()
     settled, edges, public = job.settled.astype(float), job.edges.astype(float), job.system.public_width
     driver = following.members.driver(job.program, k, every=job.every)

@@ -1,4 +1,4 @@
-"""Members on the GPUs of this machine: as many at a time as these hold, and a thread of the processor for each GPU if there are several."""
+"""Members on the GPUs of this machine: as many at a time as fit in memory; one CPU thread for each GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .following import FIRST_CHUNK
 from .job import Job
 from .members import Batches, Show, await_result
 
-# as long as the chunk of a processor a launch is to last: before each all states are copied, after it all members are looked at
+# length of a launch, in chunks of the CPU: all states are copied before each launch, and all members inspected after it
 LAUNCH_TIMES = 5.0
 
 
@@ -47,7 +47,7 @@ def on_gpus(job: Job, members: Members, show: Show | None = None) -> Batches:
 
 @contextmanager
 def _threads_on(job: Job, gpus: Sequence[int]) -> Iterator[list[Executor]]:
-    """A thread for each GPU. On the way out by an error they stop at the end of a launch."""
+    """A thread for each GPU. After an error they stop at the end of a launch."""
     threads: list[Executor] = [ThreadPoolExecutor(1, initializer=use_gpu, initargs=(number,)) for number in gpus]
     try:
         yield threads
@@ -60,7 +60,7 @@ def _threads_on(job: Job, gpus: Sequence[int]) -> Iterator[list[Executor]]:
 
 
 def follow_there(job: Job, program: CudaProgram, members: Members, show: Show | None = None) -> Batch:
-    """Members that fit on the GPU of this thread, from their starts to their ends."""
+    """Run members that fit on the GPU of this thread from start to end."""
     driver = driver_for(program)(program, members, every=job.every, edges=job.edges)
     driver.begin()
     batch, reducer = Batch.empty(job, driver.members, adds=False), None

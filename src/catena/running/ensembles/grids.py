@@ -15,7 +15,7 @@ from ...errors import InputError
 from ...text.plain import Json
 from ..plan import positive_integer
 
-LEAST_BYTES = 96.0  # that a member of a sweep takes: place, plan and kind, start, time and step
+LEAST_BYTES = 96.0  # of memory for a member of a sweep: index, plan and kind, start, time and step
 REPEAT = "repeat"  # the axis of members with the same values
 RESERVED = (REPEAT, "member", "time", "rng")
 
@@ -26,8 +26,8 @@ class Grid:
 
     Parameters
     ----------
-    axes : values by name; each a row of numbers, of texts, or of whatever the function takes
-    repeats : members at each point
+    axes : values by name; each a row of numbers, of texts, or of anything that the function accepts
+    repeats : number of members at each point
     """
 
     axes: Mapping[str, tuple[object, ...]]
@@ -42,7 +42,7 @@ class Grid:
             )  # fmt: skip
         axes = {name: cls._values(name, values) for name, values in given.items()}
         grid = cls(axes, positive_integer(repeats, "repeats"))
-        count = prod(grid.shape)  # len() has a limit of its own
+        count = prod(grid.shape)  # len() is limited to sys.maxsize
         memory.require_room(
             LEAST_BYTES * count, what=f"the {count} members of the sweep", where="sweep.grid, sweep.repeats",
             do="give fewer values, or fewer repeats",
@@ -69,7 +69,7 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the axes, that of the repeats last if there is more than one."""
+        """Lengths of the axes; that of the repeats comes last if there is more than one."""
         return (*(len(values) for values in self.axes.values()), *((self.repeats,) if self.repeats > 1 else ()))
 
     @property
@@ -92,7 +92,7 @@ class Grid:
         return {name: along[name][place].item() for name, place in zip(self.dims, places, strict=True)}
 
     def shared(self, members: NDArray[np.int64]) -> dict[str, Json]:
-        """The coordinates that all of these members have, by the names of those axes along which there are others."""
+        """The coordinates that these members share, by name, along the axes that have more than one value."""
         places = np.unravel_index(members, self.shape)
         along = {**self.coordinates(), REPEAT: np.arange(self.repeats)}
         return {
@@ -102,11 +102,11 @@ class Grid:
         }
 
     def coordinates(self) -> dict[str, np.ndarray]:
-        """Values along each axis; the places of those that are neither numbers nor texts."""
+        """Values along each axis; indices if the values are neither numbers nor texts."""
         return {name: _coordinate(values) for name, values in self.axes.items()}
 
     def describe(self) -> dict[str, Json]:
-        """As JSON: what the coordinates are."""
+        """The coordinates as JSON."""
         return {
             "axes": [{"name": name, "values": values.tolist()} for name, values in self.coordinates().items()],
             "repeats": self.repeats,
@@ -114,7 +114,7 @@ class Grid:
 
 
 def grid_from(axes: Sequence[Mapping[str, object]], repeats: object) -> Grid:
-    """The grid that `Grid.describe` wrote down."""
+    """The grid from the JSON of `Grid.describe`."""
     return Grid.of({axis["name"]: axis["values"] for axis in axes}, repeats)
 
 

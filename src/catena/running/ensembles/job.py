@@ -1,4 +1,4 @@
-"""What all members of an ensemble have in common, and how far they are."""
+"""What all members of an ensemble have in common, and their progress."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ Layout = Literal["members", "lanes"]
 
 
 class Tally:
-    """How far the members of an ensemble are: threads add to it, and who waits for them looks at it.
+    """Progress of the members of an ensemble: threads add to it, and the one that waits for them reads it.
 
     Attributes
     ----------
-    steps : steps that are made, or that a member which failed will never make
-    members, failed : how many are done, and how many of these failed
-    at_once : steps that were made at once lately, 0 before the first: who begins with others need not find out again
+    steps : steps that are made, or that a failed member will never make
+    members, failed : number of members that are done, and of those that failed
+    at_once : length of recent chunks in steps, 0 before the first; a thread that starts other members begins with it
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Tally:
         self._lock = threading.Lock()
 
     def add(self, steps: int, *, members: int = 0, failed: int = 0) -> None:
-        """Count further ones."""
+        """Add to the counts."""
         with self._lock:
             self.steps += steps
             self.members += members
@@ -61,8 +61,10 @@ class Job(Stepping):
 
     kinds : the different systems, if there is more than one, or more than one method; `system` is the first. kind_methods : the methods of
     these kinds, if they differ; `method` is the first. own_dt : whether the steps of members differ; dt is
-    that of the first. reductions : what is kept of the samples. grid : of which sweep they are the points, if they are. tempering : how
-    members exchange their states, if they do. layout : how they lie in memory while they are stepped, which changes no bit
+    that of the first. reductions : what is kept of the samples. grid : the sweep of which they are the points, if any.
+        tempering : how
+    members exchange their states, if they do. layout : their layout in memory while they are stepped, which changes no
+        bit
     """
 
     system: System
@@ -89,14 +91,14 @@ class Job(Stepping):
         return build(self.system, self.method)
 
     def block(self, members: Members, scale: Array) -> MemberBlock:
-        """These members before their first step. Where every subscript is checked, there are no lanes."""
+        """These members before their first step. If every subscript is checked, there are no lanes."""
         if self.layout == "members" or bounds.are_wanted():
             return MemberBlock(self.program, members, every=self.every, scale=scale)
         lane_program = self._lane_program(lanes.find_varied(self.program, members))
         return lanes.LaneBlock(lane_program, self.program, members, every=self.every, scale=scale)
 
     def _lane_program(self, varied: frozenset[str]) -> lanes.LaneProgram:
-        """The compiled loop on lanes, made once."""
+        """The compiled loop on lanes; cached."""
         with self._making:
             if varied not in self._lane_programs:
                 self._lane_programs[varied] = lanes.build(self.program, varied)
@@ -104,7 +106,7 @@ class Job(Stepping):
 
     @cached_property
     def reducer(self) -> Reducer | None:
-        """What takes samples into the reductions; None if there are none."""
+        """Adds samples to the reductions; None if there are none."""
         if not self.reductions.named:
             return None
         pairing = self.pairing
@@ -113,36 +115,36 @@ class Job(Stepping):
 
     @property
     def pairs(self) -> list[tuple[System, Method]]:
-        """What members step, and by what: each kind, or the method at each of the temperatures between which states are exchanged."""
+        """What is stepped, and by what: each kind, or the method at each temperature of a ladder."""
         if self.tempering is not None:
             return [(self.system, method) for method in self.tempering.methods(self.method)]
         systems = self.kinds or (self.system,)
         return list(zip(systems, self.kind_methods or (self.method,) * len(systems), strict=True))
 
     def limits(self, step: int) -> tuple[int, ...]:
-        """Steps after this one that may be made at once: to the end, and to the next exchange of states."""
+        """Limits of the steps that may be made at once: the end, and the next exchange of states."""
         left = self.steps - step
         return (left,) if self.tempering is None else (left, self.tempering.every - step % self.tempering.every)
 
     @cached_property
     def exchange(self) -> Exchange:
-        """What lets members exchange their states."""
+        """Exchanges states between members."""
         assert self.tempering is not None and isinstance(self.method, InBath)
         return Exchange(self.tempering, self.system.inertia(), self.method.seed)
 
     @property
     def unit(self) -> int:
-        """Members that must be followed together: those of a ladder of temperatures."""
+        """Number of members that must be stepped together: those of a ladder of temperatures."""
         return 1 if self.tempering is None else len(self.tempering)
 
     @property
     def together(self) -> int:
-        """Members that are better followed together: those, or a block of lanes."""
+        """Number of members that should be stepped together: a ladder, or a block of lanes."""
         return lanes.LANES if self.layout == "lanes" else self.unit
 
     @property
     def rows(self) -> int:
-        """Samples of a member that does not fail, the start among them."""
+        """Samples of a member that does not fail, including the start."""
         return self.rows_after(self.steps)
 
     @property
@@ -152,12 +154,12 @@ class Job(Stepping):
 
     @property
     def edges(self) -> NDArray[np.int64]:
-        """Numbers of the samples between which the blocks of the audit lie; no block is empty."""
+        """Indices of the samples between which the blocks of the audit lie; no block is empty."""
         return block_edges(self.rows, min(BLOCKS, self.rows))
 
     @property
     def settled(self) -> NDArray[np.int64]:
-        """Numbers of the samples between which what the method adds up is averaged: after a fifth, both halves of the rest."""
+        """Indices of the samples between which sums of the method are averaged: a fifth, then halves of the rest."""
         return settle_edges(self.rows)
 
     def describe(self, *, apart: dict[str, Array] | None = None) -> dict[str, Json]:
@@ -183,7 +185,7 @@ class Job(Stepping):
         return described if apart is None else set_apart(described, apart)
 
     def __reduce__(self) -> tuple[type[Job], tuple[object, ...]]:
-        # without the other kinds: what is stepped by their parameters is sent with the members
+        # without the other kinds: the parameters that they are stepped with are sent with the members
         return Job, (
             self.system,
             self.method,
@@ -202,12 +204,12 @@ class Job(Stepping):
 
 
 def in_units(members: int, unit: int) -> int:
-    """About so many members in whole units, one at least."""
+    """About this many members in whole units, at least one unit."""
     return max(1, members // unit) * unit
 
 
 def job_from(described: Mapping[str, Any]) -> Job:
-    """The job that `Job.describe` wrote down."""
+    """The job from the JSON of `Job.describe`."""
     run = described["run"]
     system, method = system_from(described["system"]), find_stored_method(described["method"])
     kinds = find_varied(described).systems() if "varied" in described else ()

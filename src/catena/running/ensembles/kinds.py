@@ -1,4 +1,4 @@
-"""Systems, and methods, that differ in numbers only: one program for all of them, a row of parameters for each."""
+"""Systems and methods that differ only in numbers: one program for all of them, a row of parameters for each."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ NUMBERS = (int, float, np.integer, np.floating)
 
 @dataclass(frozen=True, eq=False)
 class Kinds:
-    """The different pairs of system and method of an ensemble, and what compiled code sees of them: a row for each, or one where all are
-    equal.
+    """The different pairs of system and method of an ensemble, and the arrays for compiled code: a row for each, or a
+    single row if all are equal.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Kinds:
         return cls(pairings, arrays, _rows([one.stepper.tab for one in pairings], "the tables of the method"))
 
     def members(self, z: Array, times: Array, *, kinds: Integers | None, dt: Array | float) -> Members:
-        """Members with these stepped variables (m, n), times of the starts, kinds (None: all the first) and steps."""
+        """Members with these stepped variables (m, n), start times, kinds (None: all the first) and steps."""
         count = len(z)
         which = np.zeros(count, dtype=np.int64) if kinds is None else kinds
         steps = np.array(np.broadcast_to(np.asarray(dt, dtype=float), (count,)))
@@ -69,7 +69,7 @@ class Kinds:
 
 
 def _rows(arrays: Sequence[np.ndarray], what: str) -> np.ndarray:
-    """A row for each kind, or one if all are the same."""
+    """A row for each kind, or one if all are equal."""
     first = arrays[0]
     if all(array is first or np.array_equal(array, first) for array in arrays):
         return first[None]
@@ -83,13 +83,13 @@ def _rows(arrays: Sequence[np.ndarray], what: str) -> np.ndarray:
 
 
 def _require_one_program(first: Pairing, other: Pairing, number: int) -> None:
-    """InputError if two pairs are stepped by different code."""
+    """InputError if two pairs run different code."""
 
     def described_parts(pairing: Pairing) -> list[str]:
         _, stepper, parts = program_parts(pairing.system, pairing.method)
         return [pairing.view.name, str((stepper.work, stepper.carry)), *(part.text for part in parts)]
 
-    def quickly(pairing: Pairing) -> tuple[object, ...]:  # most kernels are the same objects
+    def quickly(pairing: Pairing) -> tuple[object, ...]:  # fast, because most kernels are the same objects
         view, stepper = pairing.view, pairing.stepper
         return view.name, view.dimension, dict(view.fills), stepper.kernel, stepper.work, stepper.carry, stepper.rewind
 
@@ -119,27 +119,27 @@ class Varied:
         return cls(described[0], tuple(found), numbers)
 
     def descriptions(self) -> Iterator[dict[str, Json]]:
-        """That of each system."""
+        """The description of each system."""
         for row in self.numbers.tolist():
             numbers = dict(zip(self.places, row, strict=True))
             yield {name: _place(value, numbers, name) for name, value in self.base.items()}
 
     def overview(self) -> dict[str, Json]:
-        """What they have in common, and in the places where they differ from what to what: "1 to 4"."""
+        """The common description, with the range of the numbers that differ: "1 to 4"."""
         ranges = {place: between(row) for place, row in zip(self.places, self.numbers.T, strict=True)}
         return {name: _place(value, ranges, name) for name, value in self.base.items()}
 
     def systems(self) -> tuple[System, ...]:
-        """All of them again."""
+        """All systems."""
         return tuple(map(system_from, self.descriptions()))
 
     def methods(self) -> tuple[Method, ...]:
-        """The same, of methods."""
+        """All methods."""
         return tuple(map(find_stored_method, self.descriptions()))
 
 
 def between(numbers: Array) -> str:
-    """From the lowest to the highest."""
+    """The range, from lowest to highest."""
     return f"{numbers.min():g} to {numbers.max():g}"
 
 
@@ -169,7 +169,7 @@ def _compare(values: Sequence[object], place: str, found: dict[str, list[float]]
 
 
 def _place(described: Json, numbers: Mapping[str, float] | Mapping[str, str], place: str) -> Json:
-    """A description with other numbers in some places; a whole number stays one."""
+    """A description with other numbers in some places; integers stay integers."""
     if isinstance(described, Mapping):
         return {name: _place(value, numbers, f"{place}.{name}") for name, value in described.items()}
     if isinstance(described, ROWS):

@@ -1,5 +1,5 @@
-"""Who follows members: threads of this process, the workers of a cluster (`cluster`), or GPUs (`gpus`); members are independent of each other, so any
-number of them can be under way.
+"""Who steps members: threads of this process, the workers of a cluster (`cluster`), or GPUs (`gpus`). Members are
+independent of each other, so any number of them can be under way.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from .cluster import Client, on_cluster
 from .following import follow
 from .job import Job, in_units
 
-LARGEST_BATCH = 4096  # members that a task takes
-BATCH_BYTES = 2**23  # of what came out of a batch; one member may be more
-# Into so many tasks what is left is divided: they become smaller, so that all workers end at the same time, but not smaller than makes so
-# many for each worker of all members. A task costs some 0.2 ms in which no other thread can use the interpreter.
+LARGEST_BATCH = 4096  # members in a task
+BATCH_BYTES = 2**23  # of the results of a batch; one member may need more
+# Remaining members are divided by the first number per worker, so tasks shrink and all workers finish together; the
+# second limits the tasks per worker in all. A task costs some 0.2 ms in which no other thread can use the interpreter.
 TASKS_PER_WORKER, MOST_TASKS = 2, 96
-WAITING_BYTES = 2**25  # of batches that wait for one before them
-SHOWN_SECONDS = 0.2  # between two looks at how far the members are
+WAITING_BYTES = 2**25  # of finished batches that wait for an earlier one
+SHOWN_SECONDS = 0.2  # between updates of the progress
 
 
 def require_memory(job: Job, members: int, *, threads: int | None, stored: bool) -> None:
-    """Refuse what would not fit: all members unless they are stored, and the batches under way."""
+    """Refuse what would not fit in memory: all members unless they are stored, and the batches under way."""
     each = bytes_each(job)
     under_way = max(2 * _threads(threads), WAITING_BYTES // each)
     held = (0 if stored else members) + min(members, under_way)
@@ -42,11 +42,11 @@ def require_memory(job: Job, members: int, *, threads: int | None, stored: bool)
 
 
 Batches = Generator[Batch]  # in the order of the members
-Show = Callable[[], None]  # how far they are
+Show = Callable[[], None]  # shows the progress
 
 
 def workers_for(job: Job, threads: int | None) -> int:
-    """How many threads take members."""
+    """Number of threads that step members."""
     return _threads(threads)
 
 
@@ -66,10 +66,11 @@ def on_executor(
     *,
     commit: int = LARGEST_BATCH,
 ) -> Batches:
-    """Batches of members in their order, from threads of this process or the workers of a cluster; only so many wait as memory bears.
+    """Batches of members in their order, from threads of this process or the workers of a cluster; memory limits how
+    many may wait.
 
-    whole : an empty batch of all members; threads write into it, and what comes is a part of it
-    commit : members that are stored at a time; no task takes more, so that little is lost of long ones that are stopped
+    whole : an empty batch of all members; threads write into it, and each batch is a part of it
+    commit : members that are stored at a time; no task takes more, so that little is lost when long ones are stopped
     """
     each = bytes_each(job)
     largest = max(1, min(LARGEST_BATCH, BATCH_BYTES // each, commit))
@@ -95,7 +96,7 @@ def on_executor(
 
 
 def _parts(members: int, workers: int, largest: int, *, unit: int = 1) -> Iterator[slice]:
-    """Tasks for so many members, large ones first, each of whole units."""
+    """Tasks for this many members, large ones first, each of whole units."""
     least, first = max(1, members // (MOST_TASKS * workers)), 0
     while first < members:
         size = max(least, -(-(members - first) // (TASKS_PER_WORKER * workers)))
@@ -105,7 +106,7 @@ def _parts(members: int, workers: int, largest: int, *, unit: int = 1) -> Iterat
 
 
 def await_result(future: Future[Batch], show: Show | None) -> Batch:
-    """The result of a task; meanwhile it is shown how far all of them are."""
+    """The result of a task; shows the progress of all members while it waits."""
     while show is not None:
         show()
         if wait([future], timeout=SHOWN_SECONDS).done:
@@ -115,7 +116,7 @@ def await_result(future: Future[Batch], show: Show | None) -> Batch:
 
 @contextmanager
 def _threads_of(job: Job, workers: int) -> Iterator[Executor]:
-    """What runs the members. On the way out by an error threads stop at the end of a chunk of steps."""
+    """The executor for members. After an error, threads stop at the end of a chunk of steps."""
     executor = ThreadPoolExecutor(workers)
     try:
         yield executor

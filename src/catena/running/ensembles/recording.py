@@ -1,7 +1,8 @@
-"""An ensemble that is stored: a member is a row, and a commit makes the members before it safe.
+"""A stored ensemble: a member is a row, and a commit makes the members before it safe.
 
-The store is that of a run (`catena.store`); its rows are members, in their order, instead of samples. What a kill loses are the
-members under way and those after the last commit: they are followed again from their starts, to the same bytes.
+The store is that of a run (`catena.store`); its rows are members, in their order, instead of samples. If the process is
+killed, the members under way and those after the last commit are lost: they are run again from their starts, with the
+same bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .batch import Batch, bytes_each
 from .job import Job, in_units
 from .results import columns_of, sample_times, streams_of
 
-STARTS = ("z", "times", "kinds", "dt")  # what members start from, and in what they differ, if they do
+STARTS = ("z", "times", "kinds", "dt")  # what members start from, and the numbers in which they differ
 LARGEST_COMMIT = 2**26  # bytes of members between commits, whatever the speed; each writes many files
 
 
@@ -33,7 +34,7 @@ def create_store(path: str | Path, job: Job, plan: Plan, members: Members, *, wo
     Parameters
     ----------
     plan : that of the first member
-    workers : how many follow members at the same time; None on a GPU, where commits are as large as they may be
+    workers : number of members that run at the same time; None on a GPU, where commits are as large as possible
     """
     origin = origin_here(job, on_gpu=workers is None)
     given: dict[str, np.ndarray] = {}
@@ -58,7 +59,7 @@ def create_store(path: str | Path, job: Job, plan: Plan, members: Members, *, wo
 
 
 def origin_here(job: Job, *, on_gpu: bool, step: int = 0) -> Origin:
-    """What computes members here, after so many of them: with the loop what the audit keeps, which is stored, too."""
+    """What computes members here, from member `step` on: the loop, and the formulas of the audit."""
     formulas = (measure_in,)
     if not on_gpu:
         kernels = (fold, *((fold_accounts,) if job.pairing.stepper.account_width else ()))
@@ -74,9 +75,9 @@ def origin_here(job: Job, *, on_gpu: bool, step: int = 0) -> Origin:
 
 
 def record(store: Store, job: Job, members: Members, batches: Iterable[Batch], origins: Sequence[Origin] = ()) -> None:
-    """Append members, the next ones of the store, and commit where it is due; `members` are all of them."""
+    """Append batches of members to the store, and commit if it is due; `members` are all of them."""
     made = store.rows("members")
-    known = {column.name for stream in store.streams for column in stream.columns}  # an older store lacks some
+    known = {column.name for stream in store.streams for column in stream.columns}  # older stores have fewer
     for batch in batches:
         taken = 0
         while taken < len(batch):

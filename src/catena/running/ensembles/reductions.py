@@ -1,6 +1,8 @@
-"""What is kept of the samples of a member instead of the samples: means, extremes, histograms, crossings, or what a kernel of yours makes.
+"""Reductions: what is kept of the samples of a member instead of the samples: means, extremes, histograms, crossings,
+or a user's kernel.
 
-They are computed in the loop, so that memory does not grow with the number of samples: the start and every `every`-th step count.
+They are computed inside the loop, so memory does not grow with the number of samples: the start and every `every`-th
+step count.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ MOST_BINS = 10_000
 
 @dataclass(frozen=True)
 class Reduction(ABC):
-    """Base of all: which quantity, what is kept of it for each member, and what becomes of that.
+    """Base class: the quantity, the numbers kept of it for each member, and the results made from these.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class Reduction(ABC):
 
     @abstractmethod
     def columns(self, kept: Array) -> dict[str, Array]:
-        """What came out (members, ...), by what is put behind the name, from the numbers kept (members, n)."""
+        """The results (members, ...), by the suffix of their names, from the numbers kept (members, n)."""
 
     def describe(self) -> dict[str, Json]:
         """As JSON, from which `reduction_from` makes it again."""
@@ -75,7 +77,7 @@ class Mean(Reduction):
         return [0.0, 0.0, 0.0]
 
     def columns(self, kept: Array) -> dict[str, Array]:
-        return {"": kept[:, 1] / np.maximum(kept[:, 0], 1.0)}  # before the first sample there is none
+        return {"": kept[:, 1] / np.maximum(kept[:, 0], 1.0)}  # no division by zero before the first sample
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class LastCrossing(Reduction):
 
 @dataclass(frozen=True)
 class Custom(Reduction):
-    """A reduction by a kernel of your own: `name` (members, size), the numbers that it keeps.
+    """A reduction by your own kernel: `name` (members, size), the numbers that it keeps.
 
     Parameters
     ----------
@@ -200,7 +202,7 @@ KINDS: dict[str, type[Reduction]] = {kind.__name__: kind for kind in (Mean, Extr
 
 
 def reduction_from(described: Mapping[str, object]) -> Reduction:
-    """The reduction that `describe`, or a case, wrote down."""
+    """The reduction from the JSON of `describe`, or from a case."""
     arguments = dict(described)
     kind = str(arguments.pop("kind", None))
     if kind not in KINDS:
@@ -232,7 +234,7 @@ class Reductions:
 
     @classmethod
     def of(cls, given: object) -> Reductions:
-        """From what a user gave: none, or a dictionary."""
+        """From the argument of a user: None, or a dictionary."""
         if given is not None and not isinstance(given, Mapping):
             raise InputError(
                 f"reduce = {given!r} has no names", where="ensemble.reduce", do='give a dictionary, such as {"mean": ct.Mean("q1")}'
@@ -244,7 +246,7 @@ class Reductions:
         return np.array([number for one in self.named.values() for number in one.first()])
 
     def columns(self, kept: Array) -> dict[str, Array]:
-        """All that came out, by name, from the numbers kept (members, n)."""
+        """All results, by name, from the numbers kept (members, n)."""
         found: dict[str, Array] = {}
         place = 0
         for name, one in self.named.items():
@@ -254,7 +256,7 @@ class Reductions:
         return found
 
     def kernel(self, system: System) -> Written:
-        """The kernel (row, t, par, kept) that takes a sample into all of them."""
+        """The kernel (row, t, par, kept) that adds a sample to all of them."""
         known = names_in_rows(system)
         outputs = [
             (f"value{number}", to_sympy(parse(one.text, list(known), what=f"reduce.{name}")))
@@ -275,13 +277,13 @@ class Reductions:
 
     @classmethod
     def made_from(cls, described: Sequence[Mapping[str, object]]) -> Reductions:
-        """Those that `describe` wrote down."""
+        """The reductions from the JSON of `describe`."""
         without = [{key: value for key, value in one.items() if key != "name"} for one in described]
         return cls({str(one["name"]): reduction_from(rest) for one, rest in zip(described, without, strict=True)})
 
 
 def _name(name: str, one: Reduction, kept: Array) -> dict[str, Array]:
-    """What comes out of one of them, by name."""
+    """The results of one of them, by name."""
     return {name + behind: values for behind, values in one.columns(kept).items()}
 
 
@@ -291,7 +293,7 @@ def dims_of(column: str, values: Array) -> tuple[str, ...]:
 
 
 def _require_different_names(reductions: Mapping[str, Reduction]) -> None:
-    """One named `a` may make `a_low`, which may be the name of another, or of its bins."""
+    """A reduction named `a` may make `a_low`, which may also be the name of another, or of its bins."""
     made_by: dict[str, str] = {}
     for name, one in reductions.items():
         made = _name(name, one, np.array([one.first()]))
@@ -305,7 +307,7 @@ def _require_different_names(reductions: Mapping[str, Reduction]) -> None:
 
 
 def names_in_rows(system: System) -> dict[str, str]:
-    """What a reduction may be written in: name -> code on (row, t, par); that of sections, and the invariants."""
+    """Names that reductions may use: name -> code on (row, t, par); those of sections, and the invariants."""
     known, place = dict(system.names()), system.public_width
     for invariant in system.invariants:
         for index in np.ndindex(*invariant.shape):

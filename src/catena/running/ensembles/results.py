@@ -1,6 +1,6 @@
-"""What came out of an ensemble, in memory or stored: states, samples, failures, audit.
+"""The results of an ensemble, in memory or stored: states, samples, failures, audit.
 
-Either way it is a set of columns along `member`, see `columns_of`.
+In both cases they are a set of columns along `member`, see `columns_of`.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 MEASURED = ("worst", "seen", "lasting", "drift", "drift_error", "jump")  # of each number of an invariant
 
-OLDER = {"seen": "worst", "lasting": "worst", "usual": "scale"}  # what stores have that were written before these
+OLDER = {"seen": "worst", "lasting": "worst", "usual": "scale"}  # columns of older stores that stand in for these
 
 
 def streams_of(job: Job) -> tuple[Stream, ...]:
     """The columns along `member`, and the times of the samples, if they are kept."""
     times = Column("time", attributes={"long_name": "time"})
     recorded = [Column(f.name, f.shape, f.dims, {"long_name": f.about or f.name}) for f in job.pairing.recorded]
-    defined = recorded[: len(job.system.fields) + len(job.system.invariants)]  # of a state, whatever led there
+    defined = recorded[: len(job.system.fields) + len(job.system.invariants)]  # functions of the state alone
 
     def named(prefix: str) -> list[Column]:
         return [Column(prefix + c.name, c.shape, c.dims, c.attributes) for c in (times, *defined)]
@@ -82,7 +82,7 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
 
 
 def _differing(job: Job) -> dict[str, str]:
-    """Columns that tell in what members differ beside their starts."""
+    """Columns of the numbers in which members differ beside their starts."""
     found = {"kind": "number of the system, see `systems`, and of the method, see `methods`"} if job.kinds else {}
     if job.tempering is not None:
         found |= {"temperature": "temperature", "exchanged": "exchanges with the next temperature that were accepted"}
@@ -90,13 +90,13 @@ def _differing(job: Job) -> dict[str, str]:
 
 
 def reduce_columns(job: Job) -> list[Column]:
-    """What the reductions make."""
+    """The columns of the reductions."""
     made = job.reductions.columns(job.reductions.first()[None])
     return [Column(name, values.shape[1:], dims_of(name, values), {"long_name": name}) for name, values in made.items()]
 
 
 def names_that_come_out(job: Job) -> set[str]:
-    """Names and dimensions of all that a member has, reductions apart, in the store or in a Dataset made of it."""
+    """Names and dimensions of all results of a member except reductions, in the store or in a Dataset made from it."""
     streams = streams_of(replace(job, reductions=Reductions()))
     recorded: list[Column | Field] = [
         *(column for stream in streams for column in stream.columns),
@@ -107,7 +107,7 @@ def names_that_come_out(job: Job) -> set[str]:
 
 
 def older_streams_of(job: Job) -> tuple[Stream, ...]:
-    """The same without what stores that were written earlier lack."""
+    """The same without the columns that older stores lack."""
     lacks = {f"{invariant.name}_{what}" for invariant in job.system.invariants for what in OLDER}
     return tuple(
         replace(stream, columns=tuple(column for column in stream.columns if column.name not in lacks))
@@ -146,12 +146,12 @@ def columns_of(job: Job, members: Members, batch: Batch) -> dict[str, Array]:
 
 
 def sample_times(job: Job, times: Array) -> Array:
-    """Times of the samples, which are the same for all members if they are kept."""
+    """Times of the samples; if samples are kept, these are the same for all members."""
     return times[0] + np.arange(job.rows) * job.every * job.dt
 
 
 class Failure(NamedTuple):
-    """A member that could not be followed to the end, and why."""
+    """A member that failed, and why."""
 
     member: int
     failure: StepFailure
@@ -180,7 +180,7 @@ class Ensemble:
 
     @classmethod
     def of(cls, job: Job, members: Members, batch: Batch) -> Ensemble:
-        """The ensemble in memory of these members."""
+        """The ensemble of these members in memory."""
         columns = columns_of(job, members, batch)
         return cls(job, columns | {"time": sample_times(job, members.t0)} if job.kept_rows else columns)
 
@@ -196,7 +196,8 @@ class Ensemble:
 
     @cached_property
     def data(self) -> xarray.Dataset:
-        """The samples, fields and invariants along `member` and `time`, and what the method adds up; nan where a member had failed."""
+        """The samples, fields and invariants along `member` and `time`, and sums of the method; nan once a member has
+        failed."""
         if self.keep != "samples":
             raise InputError("the samples were not kept", where="Ensemble.data", do='run it with keep="samples"')
         return self._dataset({name: name for name in ("time", *(f.name for f in self._job.pairing.recorded))})
@@ -212,15 +213,15 @@ class Ensemble:
 
     @cached_property
     def study(self) -> xarray.Dataset:
-        """All that was kept of each member, with a dimension for each parameter of the sweep: states at the end (or samples), reductions, `status`,
-        `steps` and `failure`, the cause, empty where there is none."""
+        """All that was kept of each member, with a dimension for each parameter of the sweep: states at the end (or
+        samples), reductions, `status`, `steps` and `failure`, the cause (empty if there is none)."""
         from .studies import study_of
 
         return study_of(self)
 
     @property
     def grid(self) -> Grid | None:
-        """The axes of the sweep of which these members are the points; None if they are of none."""
+        """The axes of the sweep of which these members are the points; None without a sweep."""
         return self._job.grid
 
     @cached_property
@@ -241,13 +242,13 @@ class Ensemble:
         ]  # fmt: skip
 
     def name_of(self, member: int) -> str:
-        """The number of a member, and where it stands in a sweep: `member 5 (force = 2.0, kick = 0.1)`."""
+        """The number of a member, and its point in a sweep: `member 5 (force = 2.0, kick = 0.1)`."""
         if self.grid is None:
             return f"member {member}"
         return f"member {member} ({', '.join(f'{name} = {value}' for name, value in self.grid.at(member).items())})"
 
     def _name_of_all(self, members: NDArray[np.int64]) -> str:
-        """What these members have in common: values along the axes of a sweep, or a temperature; else the number of the first."""
+        """What these members share: values along the axes of a sweep, or a temperature; or the number of the first."""
         shared = {} if self.grid is None else self.grid.shared(members)
         temperatures = self._bath_temperatures()
         if not shared and np.ptp(temperatures) > 0.0 and np.ptp(temperatures[members]) == 0.0:
@@ -266,7 +267,7 @@ class Ensemble:
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """From which members on another program computed them, or another machine, in a few lines; mostly none."""
+        """The members from which on another program or another machine computed them, in a few lines; usually none."""
         return changes(self.origins, "member")
 
     def audit(self) -> EnsembleAudit:
@@ -300,7 +301,7 @@ class Ensemble:
         )  # fmt: skip
 
     def _doubt(self, sound: NDArray[np.int64]) -> str:
-        """Why averages over these members tell nothing, in a sentence: more than half of them accepted nothing; mostly empty."""
+        """Why averages over these members mean nothing: more than half of them accepted nothing; usually empty."""
         if not self._job.pairing.promises.traits.unbiased or self.keep == "nothing" or not len(sound):
             return ""
         names = [field.name for field in self.system.fields if field.name not in MOMENTA]
@@ -311,7 +312,7 @@ class Ensemble:
         return f"{still} of {len(sound)} members end where they began, so nothing that they tried was accepted: {self.method.advice()}"
 
     def _canonical(self, sound: NDArray[np.int64]) -> Canonical:
-        """Averages over the members that did not fail, with the error of their spread."""
+        """Averages over the members that did not fail, with errors from their spread."""
         pairing = self._job.pairing
         if not is_lawful(pairing) or not len(sound):
             return Canonical()
@@ -329,13 +330,13 @@ class Ensemble:
         return Canonical(judge_members(of_ladders(series, self._job.unit)), unbiased=pairing.promises.traits.unbiased)
 
     def _momenta(self, sound: NDArray[np.int64]) -> list[Series]:
-        """What a bath has added up of the momenta of these members, that of the temperature first."""
+        """The averages that a heat bath has accumulated over the momenta of these members, temperature first."""
         accounts = self._job.pairing.stepper.accounts
         halves = {f.name: self._column(f"{f.name}_halves")[sound] for f in accounts}
         return momenta_of_members(self._job.pairing, halves, np.diff(self._job.settled)[1:])
 
     def _read_measured(self, invariant: str, what: str) -> Array:
-        """A column of an invariant; of an older store that lacks it what is nearest: samples only, largest terms, or unknown."""
+        """A column of an invariant; in an older store the nearest: samples only, largest terms, or unknown."""
         try:
             return self._column(f"{invariant}_{what}")
         except KeyError:
@@ -343,7 +344,7 @@ class Ensemble:
             return np.full(nearest.shape, np.nan) if what == "lasting" else nearest
 
     def _find_damaged(self) -> tuple[int, ...]:
-        """The members that were whole at the start and are not at the end; none are known if the states were not kept."""
+        """The members that were intact at the start and are not at the end; empty if the states were not kept."""
         if self.keep == "nothing":
             return ()
         kind = self._column("kind") if self._job.kinds else np.zeros(len(self))
@@ -368,7 +369,7 @@ class Ensemble:
         return self._job.kind_methods or (self.method,) * len(self.systems)
 
     def _bath_temperatures(self) -> Array:
-        """(members,) of each; nan without a bath."""
+        """(members,) temperature of the heat bath of each; nan without one."""
         if self._job.tempering is not None:
             return self._column("temperature")
         each = np.array(
@@ -378,7 +379,7 @@ class Ensemble:
 
     @property
     def temperatures(self) -> Array:
-        """(members,): temperature of each, where states were exchanged between temperatures."""
+        """(members,) temperature of each, if states were exchanged between temperatures."""
         self._require_tempering("temperatures")
         return self._column("temperature")
 
@@ -388,7 +389,7 @@ class Ensemble:
         tempering = self._require_tempering("exchanged")
         sound = (self._column("status") == OK).reshape(-1, len(tempering))
         made = self._column("exchanged").reshape(-1, len(tempering))[:, :-1][sound[:, 0]]
-        tries = np.arange(1, -(-self.steps // tempering.every))  # none after the last step
+        tries = np.arange(1, -(-self.steps // tempering.every))  # no exchange after the last step
         tried = np.array([np.count_nonzero(tries % 2 == i % 2) for i in range(len(tempering) - 1)])
         return np.where(tried > 0, made.mean(axis=0) / np.maximum(tried, 1), np.nan)
 

@@ -59,16 +59,19 @@ def ensemble(
     Parameters
     ----------
     systems : a System, or a Problem, which also supplies dt; or one for each member, which may differ only in numbers
-    starts : a list of states; fields with a leading axis `member`, as a dictionary of arrays (`q` (m, n), `p` (m, n), perhaps `time`), a
-        State or a Dataset, such as the `final` of another ensemble; one State for all; a function that draws a state with the numpy
-        Generator of its member; those of the problems if None
+    starts : a list of states; fields with a leading axis `member`, as a dictionary of arrays (`q` (m, n), `p` (m, n),
+        optionally `time`), a State or a Dataset, such as the `final` of another ensemble; one State for all; a function
+        that draws a state with
+    the numpy Generator of its member; those of the problems if None
     method : one for all members, or one for each; these may differ in numbers, such as a temperature. The system's default if None
     steps : number of steps of each member
     dt : step size, or one for each member; the problem's or the system's suggestion if None
-    every : number of steps between samples, at which the invariants are also looked at
+    every : number of steps between samples, at which the invariants are also checked
     keep : "final": the states at the end; "samples": these and all samples, in memory; "nothing": only the audit
-    members, seed : number of members, where one start serves all or starts are drawn. Member k draws with (seed, k), seed 0 if None
-    reduce : further quantities that the loop keeps, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or a kernel of your own
+    members, seed : number of members if all have one start or starts are drawn. Member k draws with (seed, k), seed 0
+        if None
+    reduce : further quantities that the loop keeps, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or your
+        own kernel
     tempering : temperatures between which members exchange their states (`Tempering`), for methods with a temperature
     device : "cpu" or "cuda"
     layout : "members"; or "lanes": sixteen at a time in vector registers, with the same bits, for explicit methods on small systems
@@ -84,8 +87,8 @@ def ensemble(
 
     Raises
     ------
-    InputError, CapabilityError, StoreError : something asked for cannot be done
-    Interrupted : Ctrl-C, if `out` was given; its `run` holds the members that were stored, perhaps none
+    InputError, CapabilityError, StoreError : something asked for is not possible
+    Interrupted : Ctrl-C, if `out` was given; its `run` holds the members stored so far, possibly none
     """
     how = How(device, threads, client, out, progress, layout)
     how.check(keep=keep, tempering=tempering)
@@ -121,7 +124,7 @@ def follow_grid(
 
 @dataclass(frozen=True)
 class How:
-    """Where members are followed, where they go, and who is told: arguments of `ensemble`."""
+    """Where members run, where their results go, and who is notified: arguments of `ensemble`."""
 
     device: str
     threads: int | None
@@ -131,7 +134,7 @@ class How:
     layout: str = "members"
 
     def check(self, *, keep: str, tempering: object = None) -> None:
-        """InputError for what cannot be meant, before anything is compiled."""
+        """InputError for arguments that make no sense, before anything is compiled."""
         if not (tempering is None or isinstance(tempering, Tempering)):
             raise InputError(
                 f"tempering = {tempering!r}", where="ensemble.tempering",
@@ -152,7 +155,7 @@ class How:
             _check_gpu(threads=self.threads, client=self.client, tempering=tempering, layout=lanes)
 
     def laid_out(self, wanted: Asked) -> Asked:
-        """The members one after the other, or in lanes, where these can hold them."""
+        """The members one after the other, or in lanes if these can hold them."""
         if self.layout != "lanes":
             return wanted
         require_lanes(wanted.job.pairing)
@@ -160,7 +163,7 @@ class How:
 
 
 def _follow(wanted: Asked, how: How) -> Ensemble:
-    """The members that were asked for, in memory or stored."""
+    """Run the members, in memory or with a store."""
     job, members = wanted.job, wanted.members
     require_memory(job, len(members), threads=how.threads, stored=how.out is not None)
     workers = None if how.device == "cuda" else workers_for(job, how.threads)
@@ -180,12 +183,12 @@ def resume_ensemble(
     progress: bool | Progress | None = None,
     anyway: bool = False,
 ) -> StoredEnsemble:
-    """Continue a stored ensemble that was stopped; members that are there are not computed again.
+    """Continue a stored ensemble that was stopped; members in the store are not computed again.
 
     Parameters
     ----------
     path : directory of the store
-    threads, client, progress : as for `ensemble`; the device is that on which it was started
+    threads, client, progress : as for `ensemble`; the device is the one on which it was started
     anyway : as for `resume`
     """
     _check_client(client)
@@ -221,7 +224,7 @@ def _fill_store(
     progress: Shown,
     origins: Sequence[Origin] = (),
 ) -> StoredEnsemble:
-    """Follow the members that the store does not hold yet."""
+    """Run the members that the store does not hold yet."""
     done = store.rows("members")
     try:
         commit = store.rows_per_commit
@@ -249,7 +252,7 @@ def _follow_members(
     whole: Batch | None = None,
     commit: int = LARGEST_BATCH,
 ) -> Iterator[Batches]:
-    """The members, in batches, after those that are done; without workers on a GPU. An interrupt reaches threads at once.
+    """The remaining members, in batches; without workers on a GPU. An interrupt stops threads at once.
 
     whole, commit : see `on_executor`
     """
@@ -269,7 +272,7 @@ def _follow_members(
 
 
 def _gather(job: Job, members: int, batches: Batches, whole: Batch | None) -> Batch:
-    """All batches as one; those that are parts of the whole are in their places already."""
+    """All batches as one; parts of `whole` are in place already."""
     first = 0
     for batch in batches:
         if len(batch) == members:
@@ -299,10 +302,10 @@ def _check_client(client: object) -> None:
 
 
 def _check_gpu(**arguments: object) -> None:
-    """Refuse what means nothing on a GPU, and any where there is none."""
+    """Refuse options that mean nothing on a GPU, and a missing GPU."""
     for name, value in arguments.items():
         if value is not None:
             raise InputError(f"{name} = {value!r} means nothing on a GPU", where=f"ensemble.{name}", do="leave it out")
-    from ...engine.cuda.members import require_cuda  # it takes a while to import
+    from ...engine.cuda.members import require_cuda  # slow to import
 
     require_cuda()

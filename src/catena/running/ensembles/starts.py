@@ -1,4 +1,4 @@
-"""The starts of an ensemble, in whatever form they are given."""
+"""The starts of an ensemble, in any of the accepted forms."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def stack(system: System, starts: Starts) -> tuple[dict[str, Array], Array]:
 
 
 def is_repeated(*arrays: Array) -> bool:
-    """Whether arrays have one row over and over again, which stands there once."""
+    """Whether the arrays repeat one row, which is stored once."""
     return all(array.strides[0] == 0 for array in arrays)
 
 
 def _rows(values: object, *shapes: tuple[int, ...], where: str, do: str = "") -> Array:
-    """The values as `finite_numbers` has them, but without a copy where there is nothing to be said: nobody writes into starts."""
+    """The values as `finite_numbers` returns them, but without a copy if they are valid: nobody writes to starts."""
     if type(values) is np.ndarray and values.dtype == float and values.shape in shapes and values.ndim:
         if is_repeated(values):
             finite_numbers(values[:1], where=where, rows="member")
@@ -65,7 +65,7 @@ def _is_dataset(starts: object) -> TypeGuard[xarray.Dataset]:
 
 
 def _read(starts: object, names: list[str]) -> tuple[dict[str, Sized], object]:
-    """The fields and the times of the starts, from whatever form they are in."""
+    """The fields and the times of the starts, from any of the accepted forms."""
     if isinstance(starts, Sequence) and not isinstance(starts, str):
         for i, state in enumerate(starts):
             if not isinstance(state, State) or set(state.fields) != set(names):
@@ -76,7 +76,7 @@ def _read(starts: object, names: list[str]) -> tuple[dict[str, Sized], object]:
         return {name: [state.fields[name] for state in starts] for name in names}, [state.time for state in starts]
     if isinstance(starts, State):
         starts = {**starts.fields, "time": starts.time}
-    elif _is_dataset(starts):  # it may hold more than the fields
+    elif _is_dataset(starts):  # it may contain more than the fields
         ordered = starts.transpose("member", ..., missing_dims="ignore")
         starts = {name: ordered[name].values for name in (*names, "time") if name in ordered}
     if not isinstance(starts, Mapping) or not set(names) <= set(starts) <= {*names, "time"}:

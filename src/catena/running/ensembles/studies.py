@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def study_of(many: Ensemble) -> xarray.Dataset:
-    """What was kept of each member, along the axes of its grid; what is not done yet is nan."""
+    """What was kept of each member, along the axes of its grid; members that are not done yet are nan."""
     import xarray
 
     grid = many.grid

@@ -2,9 +2,10 @@
 
     accept if -log(u) >= (1/kT_i - 1/kT_j)(V_j - V_i);    then i gets the positions of j, and its momenta times sqrt(T_i/T_j)
 
-That keeps the product of both canonical laws, whatever brought the states there [hukushima1996], [sugita1999]: momenta at T_j times that factor
-are momenta at T_i, so energies of positions alone decide. In turn the pairs (0, 1), (2, 3), .. and (1, 2), (3, 4), .. try. u is a function of
-seed, ladder, step and pair: neither threads nor the order of ladders nor a resumed store change a bit.
+This preserves the product of both canonical distributions, however the states were generated [hukushima1996],
+[sugita1999]: momenta at T_j times that factor are momenta at T_i, so the potential energies alone decide. The pairs (0,
+1), (2, 3), .. and (1, 2), (3, 4), .. try in turn. u is a function of seed, ladder, step and pair: no bit depends on
+threads, on the order of ladders or on resuming.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Tempering:
         return tuple(replace(method, temperature=kT) for kT in self.temperatures)
 
     def check(self, system: System, *, view: str, members: int, every: int) -> None:
-        """InputError or CapabilityError for what cannot be exchanged."""
+        """InputError or CapabilityError if states cannot be exchanged."""
         if view == "constrained":
             raise CapabilityError(
                 f"{system.title} cannot be tempered: turns that its joints have counted would be lost",
@@ -114,25 +115,25 @@ class Tempering:
 
 
 def tempering_from(described: Mapping[str, object]) -> Tempering:
-    """What `Tempering.describe` wrote down."""
+    """The tempering from the JSON of `Tempering.describe`."""
     return Tempering(**described)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Exchanges between the members of ladders: how, with which kinetic energy, and the seed of the method."""
+    """Exchanges between the members of ladders: the scheme, the kinetic energy, and the seed of the method."""
 
     tempering: Tempering
     inertia: Inertia
     seed: int
 
     def __call__(self, block: MemberBlock, part: slice, rows: Array, step: int, accepted: Array) -> None:
-        """Let the members of a part, which are whole ladders, exchange their states after a step.
+        """Exchange states between the members of a part, which are whole ladders, after a step.
 
         Parameters
         ----------
-        rows : (members, width) recorded of their states: fields, then invariants
-        accepted : (members,) exchanges of each with the next one; those made now are added
+        rows : (members, width) recorded rows of their states: fields, then invariants
+        accepted : (members,) exchanges of each member with the next one; those made now are added
         """
         program, count = block.program, len(self.tempering)
         columns = program.system.columns(rows)
@@ -153,7 +154,7 @@ class Exchange:
 
 
 def is_accepted(tempering: Tempering, i: int, energies: Sequence[float], *, number: int, step: int, seed: int) -> bool:
-    """Whether temperatures i and i + 1 of a ladder exchange their states; an energy that is not a number never does."""
+    """Whether temperatures i and i + 1 of a ladder exchange their states; never with an energy that is nan."""
     cold, warm = tempering.temperatures[i : i + 2]
     low, high = map(int, seed_words(seed))
     w0, w1, _, _ = words(low, high, number, step, i, EXCHANGE)
@@ -164,7 +165,7 @@ def _take(
     tempering: Tempering, block: MemberBlock, part: slice, fields: Mapping[str, Array], ladder: int, *,
     to: int, source: int, step: int,
 ) -> None:  # fmt: skip
-    """A member gets the state that another had; what its method knew of the old one is forgotten, its noise goes on."""
+    """Give a member the state of another; the method forgets what it knew of the old state, its noise continues."""
     k = part.start + ladder + to
     factor = math.sqrt(tempering.temperatures[to] / tempering.temperatures[source])
     own = {name: values[ladder + source] * (factor if name in MOMENTA else 1.0) for name, values in fields.items()}
