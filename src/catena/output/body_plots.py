@@ -1,7 +1,7 @@
-"""Pictures of one rigid body: `run.plot.polhode()` and its like.
+"""Pictures of one rigid body, such as `run.plot.polhode()`.
 
-Whatever lives on a sphere is drawn as a globe is: seen from far away, the far side pale. Body means the axes in which the body
-was given, space those of the laboratory.
+Curves on a sphere are drawn as on a globe: seen from far away, the far side pale. "Body" means the axes in which the
+body was given, "space" those of the laboratory.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ View = tuple[float, float]
 FIELDS = {"orientation", "angular_momentum"}
 LEVELS = 5  # energies on each side of the separatrix whose curves are drawn
 CIRCLE = np.linspace(0.0, 2.0 * np.pi, 241)
-SIDE_VIEW: View = (25.0, 35.0)  # elevation and azimuth of the eye, degrees
-ASIDE = 30.0  # degrees between the eye and the curve that it looks at, so that its shape is seen
+SIDE_VIEW: View = (25.0, 35.0)  # elevation and azimuth of the viewer, degrees
+ASIDE = 30.0  # degrees between the line of sight and the curve, so that its shape is visible
 FAR_SIDE: LineStyle = {"alpha": 0.35, "linewidth": 0.6}
 FAR_LABEL = "_far side"  # the underscore keeps it out of the legend
 
 
 class BodyPictures(ManyBodyPictures):
-    """Pictures of a run of one body. Every method takes `ax`, the axes to draw into (None: new ones), and returns the axes."""
+    """Pictures of a run of one body. Every method takes `ax`, the axes to draw on (None: new ones), and returns
+    them."""
 
     run: Run
     label: str
@@ -53,8 +54,8 @@ class BodyPictures(ManyBodyPictures):
     def polhode(self, ax: Axes | None = None, *, view: View | None = None) -> Axes:
         """Angular momentum of a free body, in the body, on the sphere |y| = const; grey: the curves of other energies.
 
-        The dashed grey curve is the separatrix, through the middle axis. `view` is the elevation and the azimuth of the eye in
-        degrees; None looks at the curve.
+        The dashed grey curve is the separatrix, through the middle axis. `view` is the elevation and the azimuth of the
+        viewer in degrees; None: facing the curve.
         """
         self._need_free("polhode")
         y = self._draw("angular_momentum")
@@ -73,8 +74,8 @@ class BodyPictures(ManyBodyPictures):
     def herpolhode(self, ax: Axes | None = None) -> Axes:
         """Poinsot's construction: the tip of the angular velocity of a free body in the invariable plane, seen along R y.
 
-        The inertia ellipsoid of the body rolls on this plane without slipping; the circles are the least and the largest
-        distance of the point of contact from the axis R y.
+        The inertia ellipsoid of the body rolls on this plane without slipping; the circles show the smallest and the
+        largest distance of the point of contact from the axis R y.
         """
         self._need_free("herpolhode")
         omega = self._omega()
@@ -223,7 +224,7 @@ class BodyPictures(ManyBodyPictures):
 
 
 class _Globe:
-    """A sphere seen from far away: what is behind it is drawn pale."""
+    """A sphere seen from far away: its far side is drawn pale."""
 
     def __init__(self, ax: Axes, view: View, radius: float) -> None:
         elevation, azimuth = np.radians(view)
@@ -238,25 +239,25 @@ class _Globe:
         ax.set_axis_off()
 
     def flat(self, points: Array) -> Array:
-        """Right and up of points (n, 3) in the picture."""
+        """Horizontal and vertical coordinates of points (n, 3) in the picture."""
         return np.stack([points @ self.right, points @ self.up], axis=-1)
 
     def draw(self, points: Array, *, label: str, **style: Unpack[LineStyle]) -> None:
-        """A curve; its pale parts lie on the far side."""
+        """Draw a curve; its pale parts lie on the far side."""
         near, flat = points @ self.eye >= 0.0, self.flat(points)
         for shown, name, how in ((~near, FAR_LABEL, style | FAR_SIDE), (near, label, style)):
-            # a segment belongs to the side on which it starts, so that the two parts meet
+            # a segment belongs to the side where it starts, so that the two parts meet
             kept = shown | np.roll(shown, 1)
             self.ax.plot(*np.where(kept[:, None], flat, np.nan).T, label=name, **how)
 
     def mark(self, point: Array, color: str | None = None) -> None:
-        """A dot where the curve starts."""
+        """Draw a dot where the curve starts."""
         color = color or str(self.ax.lines[-1].get_color())
         alpha = 1.0 if point @ self.eye >= 0.0 else 0.35
         self.ax.plot(*self.flat(point), "o", color=color, markersize=3.5, alpha=alpha, label="_start")
 
     def axes_names(self, names: Sequence[str]) -> None:
-        """The axes, from the surface outwards, with their names at the ends."""
+        """Draw the axes, from the surface outwards, with their names at the ends."""
         for name, axis in zip(names, np.eye(3), strict=True):
             line = self.flat(self.radius * np.array([axis, 1.22 * axis]))
             dashes = "-" if axis @ self.eye >= 0.0 else ":"
@@ -295,19 +296,19 @@ def _polhodes(moments: Array) -> list[tuple[Array, LineStyle]]:
 
 
 def _across(axis: Array) -> tuple[Array, Array]:
-    """Two directions that make a right-handed frame with a unit vector."""
+    """Two vectors that complete a unit vector to a right-handed frame."""
     first = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
     first /= np.linalg.norm(first)
     return first, np.cross(axis, first)
 
 
 def _facing(points: Array) -> View:
-    """A view of a curve about the origin: from the side on which it lies, somewhat aside."""
+    """A view of a curve about the origin: from the side where it lies, at an angle."""
     x, y, z = points.mean(axis=0)
     elevation = float(np.degrees(np.arctan2(z, np.hypot(x, y))))
     return elevation - ASIDE if elevation > 0.0 else elevation + ASIDE, float(np.degrees(np.arctan2(y, x))) + ASIDE
 
 
 def _square(ax: Axes | None) -> AbstractContextManager[Axes]:
-    """The axes to draw into, those given or new ones in a figure that suits a circle."""
+    """The axes to draw on: the given ones, or new ones in a square figure."""
     return drawing(ax, size=(4.0, 4.4))

@@ -1,4 +1,4 @@
-"""Pictures of several bodies: `run.plot.link_lengths()` and its like."""
+"""Pictures of several bodies, such as `run.plot.link_lengths()`."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     from ..analysis.statics.modes import Modes
     from ..running.runs import Run
 
-MAP_COLUMNS = 2000  # of a space-time map: more cannot be told apart on a page
-POINTS = 20_000  # of a curve, alike
+MAP_COLUMNS = 2000  # of a space-time map: more cannot be distinguished on a page
+POINTS = 20_000  # of a curve, for the same reason
 SNAPSHOTS = 5
-FLAT = 0.6  # height over width from which snapshots stand side by side
+FLAT = 0.6  # height over width above which snapshots stand side by side
 EPS = float(np.finfo(float).eps)
-ROUNDING = 64.0 * EPS  # changes of a field, over its largest value, that are none
-DEEPEST = EPS**2  # of a spectrum, over its largest: below it is the rounding of what moves most
+ROUNDING = 64.0 * EPS  # smaller changes of a field, relative to its largest value, are round-off
+DEEPEST = EPS**2  # of a spectrum, relative to its maximum: anything below is rounding of the largest component
 ENERGY_CHANGE = "energy less its start"
 
 
 class ManyBodyPictures(JointPictures, PullPictures):
-    """Pictures of a run of several bodies. Every method takes `ax`, the axes to draw into (None: new ones)."""
+    """Pictures of a run of several bodies. Every method takes `ax`, the axes to draw on (None: new ones)."""
 
     run: Run
     label: str
@@ -69,13 +69,13 @@ class ManyBodyPictures(JointPictures, PullPictures):
         return self._map(ax, time, lengths, "link", f"length{self._unit('position')}")
 
     def body_energies(self, ax: Axes | None = None) -> Axes:
-        """Kinetic energy of each body, as a map over time and along the chain: where the motion is, and where it goes."""
+        """Kinetic energy of each body, as a map over time and along the chain: it shows how motion spreads."""
         self._need_bodies("body_energies")
         time, kinetic = self._columns_of_map("momentum", kinetic=True)
         return self._map(ax, time, kinetic, "body", f"kinetic energy{self._unit('energy')}")
 
     def snapshots(self, times: Sequence[float] | None = None, ax: Sequence[Axes] | None = None) -> Panels:
-        """The bodies at chosen times, a panel for each, seen across the plane of axes in which they extend most.
+        """The bodies at chosen times, a panel for each, projected onto the two axes along which they extend most.
 
         Bodies made of particles are drawn as particles, others as the outline of their shape; dots are centres of mass.
 
@@ -132,7 +132,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
         return axes
 
     def residuals(self, ax: Axes | None = None) -> Axes:
-        """What must be zero, over time, on a logarithmic axis: unit length, tangency, orthogonality, joints."""
+        """Constraint residuals over time, on a logarithmic axis: unit length, tangency, orthogonality, joints."""
         names = [i.name for i in self.run.system.invariants if i.name.endswith("residual")]
         if not names:
             raise InputError(
@@ -145,7 +145,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
         return self._small(ax, curves, "residual")
 
     def _small(self, ax: Axes | None, curves: Mapping[str, tuple[Array, Array]], what: str) -> Axes:
-        """What should be next to nothing: times and magnitudes, by name, on a logarithmic axis."""
+        """Quantities that should be nearly zero: times and magnitudes, by name, on a logarithmic axis."""
         thinning = ""
         with drawing(ax) as ax:
             for name, given in curves.items():
@@ -163,9 +163,10 @@ class ManyBodyPictures(JointPictures, PullPictures):
 
         Parameters
         ----------
-        name : field or invariant; None: the motion itself, by its scale, positions, coordinates or angular momentum
-        body : which one, from 0, or from the end: -1; None: the one that moves most
-        modes : of `chain.normal_modes()`, whose frequencies are marked
+        name : field or invariant; None: the motion itself, represented by scale, positions, coordinates or angular
+            momentum
+        body : number of the body, from 0, or from the end: -1; None: the one that moves most
+        modes : from `chain.normal_modes()`; their frequencies are marked
         """
         fields = [field.name for field in self.run.system.fields]
         name = name or next(known for known in ("scale", "position", "q", "angular_momentum") if known in fields)
@@ -186,7 +187,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
         letters: Sequence[str] = {3: "xyz", 4: "wxyz"}.get(columns.shape[1], [name.replace("_", " ")])
         labels: Sequence[str] = self._scene.labels.get(name, tuple(letters))
         with drawing(ax) as ax:
-            shown = moved > ROUNDING * np.abs(series.values).max()  # the rest is rounding, tens of decades below
+            shown = moved > ROUNDING * np.abs(series.values).max()  # all others are rounding, tens of decades below
             for k, label in enumerate(labels):
                 if shown.any() and not shown[k]:
                     continue
@@ -218,7 +219,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
         )  # fmt: skip
 
     def _has_bodies(self) -> bool:
-        """Several of them: fields along `body`."""
+        """Whether the run has several bodies: fields along `body`."""
         dims = {field.name: field.dims for field in self.run.system.fields}
         return bool(self._scene.bodies) and all("body" in dims.get(name, ()) for name in ("position", "momentum"))
 
@@ -234,14 +235,14 @@ class ManyBodyPictures(JointPictures, PullPictures):
             )  # fmt: skip
 
     def _kinetic(self, momentum: Array, spin: Array) -> Array:
-        """(time, body) kinetic energies of bodies whose angular momenta are in the axes in which they were given."""
+        """(time, body) kinetic energies of bodies with angular momenta in the axes in which the bodies were given."""
         bodies = Alike(self._scene.bodies)
         principal = rotations.rotate(rotations.conjugate(bodies.each(lambda body: body.frame)), spin)
         inverse, masses = bodies.each(lambda body: body.inverse_moments), bodies.each(lambda body: body.mass)
         return 0.5 * ((momentum**2).sum(axis=2) / masses + (inverse * principal**2).sum(axis=2))
 
     def _energy_parts_of_bodies(self, ax: Axes | None = None) -> Axes:
-        """Kinetic and potential energy apart, each less its start."""
+        """Kinetic and potential energy separately, each minus its start."""
         kinetic = self._kinetic(self._draw("momentum"), self._draw("angular_momentum")).sum(axis=1)
         total = self._draw("energy")
         return self._draw_energies(ax, less_their_starts(kinetic, total), ENERGY_CHANGE)
@@ -278,7 +279,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
         return ax
 
     def _strip(self, count: int, centres: Array, across: int, up: int) -> Panels:
-        """Axes as flat as the bodies are, below each other; those of a tall system side by side."""
+        """Axes with the proportions of the bodies, one below the other; side by side for a tall system."""
         import matplotlib.pyplot as plt
 
         reach = max((shape_of(body).reach for body in Alike(self._scene.bodies).distinct), default=1.0)
@@ -302,29 +303,29 @@ class ManyBodyPictures(JointPictures, PullPictures):
         return "" if self._stride == 1 else f"\n(one of {self._stride} samples)"
 
     def _unit(self, name: str, *, braces: bool = True) -> str:
-        """What follows the name of a quantity: its unit, if the case gives one."""
+        """The unit after the name of a quantity, if the case gives one."""
         unit = unit_of(self.run.system, name, self.run.plan.units, raised=True)
         return "" if not unit else f" ({unit})" if braces else f" {unit}"
 
     def _name(self, name: str) -> str:
-        """A quantity as an axis shows it."""
+        """The name of a quantity as an axis label."""
         return name.replace("_", " ") + self._unit(name)
 
 
 def less_their_starts(kinetic: Array, total: Array) -> dict[str, Array]:
-    """Kinetic, potential and whole energy, each less its start: what moves fast has far more of one than it ever exchanges."""
+    """Kinetic, potential and total energy, each minus its start, which may be far larger than what they exchange."""
     whole = {"kinetic": kinetic, "potential": total - kinetic, "total": total}
     return {f"{name}, from {values[0]:.7g}": values - values[0] for name, values in whole.items()}
 
 
 def _plane(centres: Array) -> tuple[int, int]:
-    """The two axes along which the bodies extend most, to the right and up; of these z is up."""
+    """The two axes along which the bodies extend most, horizontal and vertical; z is vertical if it is one of them."""
     first, second = sorted(np.argsort(-np.ptp(centres.reshape(-1, 3), axis=0), kind="stable")[:2])
     return int(first), int(second)
 
 
 def _draw_bodies(panel: Axes, bodies: Alike[Body], centres: Array, q: Array, axes: list[int]) -> None:
-    """Bodies of particles as these, others as the outlines of their shapes; every second one in the other colour, and each colour at once."""
+    """Draw particles, or the outlines of shapes; bodies alternate between two colours, each drawn in one call."""
     from matplotlib.collections import PolyCollection
     from scipy.spatial import ConvexHull
 
@@ -346,7 +347,7 @@ def _draw_bodies(panel: Axes, bodies: Alike[Body], centres: Array, q: Array, axe
 
 
 def _edges(centres: Array) -> Array:
-    """Borders of cells about equally spaced places; of a single one, half a unit to each side."""
+    """Borders of cells around equally spaced positions; for a single one, half a unit to each side."""
     half = 0.5 * (centres[1] - centres[0]) if len(centres) > 1 else 0.5
     return np.append(centres - half, centres[-1] + half)
 

@@ -1,4 +1,4 @@
-"""What accuracy costs: methods run over step sizes, error against evaluations or time."""
+"""The cost of accuracy: methods run with several step sizes, error against evaluations or time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..systems.base import State, System
 
 Cost = Literal["evaluations", "time"]
 
-# Each of these computes dp/dt once, alone or with dq/dt.
+# Each of these computes dp/dt once, alone or together with dq/dt.
 COUNTED = (views.field, views.registers, views.momentum_rate, views.force)
 REPETITIONS = 3
 
@@ -36,14 +36,14 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Work:
-    """The points of each method, in the order of the step sizes, and what the errors are taken against."""
+    """The points of each method, in the order of the step sizes, and the reference of the errors."""
 
     by_method: Mapping[Method, tuple[Point, ...]]
     against: str
 
 
 class Counting:
-    """A system that counts, in its scratch, how often dp/dt is evaluated; its numbers are the same bits."""
+    """A system that counts, in its scratch, the evaluations of dp/dt; its results have the same bits."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -52,7 +52,7 @@ class Counting:
         return getattr(self._system, name)
 
     def view(self, name: str) -> View | None:
-        """The system's view with counting kernels."""
+        """The view of the system, with counting kernels."""
         view = self._system.view(name)
         if view is None:
             return None
@@ -70,7 +70,7 @@ def _counting(kernel: Filling) -> Written:
 
 
 def natural_cost(system: System) -> Cost:
-    """Evaluations where they can be counted: the field of a Hamiltonian is written out; those of bodies are fixed kernels."""
+    """Evaluations if they can be counted: the field of a Hamiltonian is generated; kernels of bodies are fixed."""
     view = system.view("field")
     written = view is not None and isinstance(view.fills.get(views.field), Written)
     return "evaluations" if written else "time"
@@ -85,7 +85,7 @@ def measure_work(
     cost: Cost = "evaluations",
     reference: State | None = None,
 ) -> Work:
-    """Run each method with each step size; a run that fails gives no point. Arguments as in `plots.work_precision`."""
+    """Run each method with each step size; a run that fails gives no point. Arguments as for `plots.work_precision`."""
     if cost not in get_args(Cost):
         raise InputError(f"cost = {cost!r}", where="work_precision.cost", do='choose "evaluations" or "time"')
     if not methods or not dts:
@@ -121,7 +121,7 @@ def _reference(problem: Problem, dt: float, t_end: float, given: State | None) -
 
 
 def _run(program: Program, start: State, dt: float, steps: int, *, counting: bool) -> tuple[State, float]:
-    """The state after the steps, and what they cost: evaluations, or the shortest of several times."""
+    """The state after the steps, and the cost: evaluations, or the shortest of several times."""
     seconds = []
     for _ in range(1 if counting else REPETITIONS):
         driver = Driver(program, program.view.pack(start), t0=start.time, dt=dt, every=steps)
@@ -135,5 +135,5 @@ def _run(program: Program, start: State, dt: float, steps: int, *, counting: boo
 
 
 def _distance(state: State, right: State) -> float:
-    """Largest difference of a component."""
+    """Largest difference of any component."""
     return float(max(np.abs(state.fields[name] - right.fields[name]).max() for name in state.fields))

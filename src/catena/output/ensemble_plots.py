@@ -1,4 +1,4 @@
-"""Pictures of an ensemble: `many.plot.invariants()` and its like. Each point is a member, or all those at a point of a sweep."""
+"""Pictures of an ensemble, such as `many.plot.invariants()`. A point is a member, or all at a point of a sweep."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ MOST_PANELS = 8
 
 
 class EnsemblePlots:
-    """Pictures of one ensemble. Every method takes `ax`, the axes to draw into (None: new ones), and returns them. Failed members are left out."""
+    """Pictures of one ensemble, without failed members. Every method takes `ax`, the axes to draw on (None: new
+    ones)."""
 
     def __init__(self, many: Ensemble) -> None:
         self.many = many
@@ -75,7 +76,7 @@ class EnsemblePlots:
     def temperature(self, ax: Axes | None = None) -> Axes:
         """In a heat bath: the temperature of the momenta of each member over that of its bath, without the first fifth of the run.
 
-        With the mean of all and its standard error, as `many.audit()` has them.
+        Also the mean over all members and its standard error, as in `many.audit()`.
         """
         pairing = self.many._job.pairing
         require_lawful(pairing, "plot.temperature")
@@ -93,8 +94,8 @@ class EnsemblePlots:
         return ax
 
     def invariants(self, ax: Axes | None = None) -> Axes:
-        """Largest deviation of every invariant in each member, relative to the largest of the terms that make it up; at each point of a sweep
-        that of its worst member."""
+        """Largest deviation of every invariant in each member, relative to the largest of its terms; at each point of a
+        sweep, that of its worst member."""
         many = self.many
         if not self._find_kept():
             raise InputError("nothing is kept in these runs", where="plot.invariants", do="draw plot.energy()")
@@ -116,7 +117,8 @@ class EnsemblePlots:
         return ax
 
     def reduced(self, ax: Sequence[Axes] | None = None) -> Panels:
-        """Results of the reductions, a panel for each number; over the values of a sweep with the standard error of its repeats."""
+        """Results of the reductions, a panel for each; over the values of a sweep with the standard error of
+        repeats."""
         names = self._find_reduced()[:MOST_PANELS]
         if not names:
             raise InputError(
@@ -132,7 +134,8 @@ class EnsemblePlots:
     def _across(
         self, ax: Axes, values: Array, words: str, label: str = "", number: int = 0, *, worst: bool = False
     ) -> None:
-        """Values of members as points over their numbers; those of a sweep over its first axis, a line for each point of the others."""
+        """Values of members as points over their numbers; for a sweep, over its first axis, a line per point of the
+        others."""
         grid = self.many.grid
         ax.set_ylabel(words)
         if grid is None:
@@ -144,7 +147,7 @@ class EnsemblePlots:
             )
             ax.set_xlabel("member")
             return
-        whole = np.full(len(grid), np.nan)  # a sweep that was stopped lacks some
+        whole = np.full(len(grid), np.nan)  # a stopped sweep lacks some members
         whole[: len(values)] = values
         means, errors = _over_repeats(
             whole.reshape(*(len(row) for row in grid.axes.values()), grid.repeats), worst=worst
@@ -172,19 +175,19 @@ class EnsemblePlots:
         return np.where(self._sound(), values, np.nan)
 
     def _find_kept(self) -> list[str]:
-        """The invariants that the motion keeps, as in the pictures of a run."""
+        """The invariants that the motion conserves, as in the pictures of a run."""
         judged = self.many._job.pairing.promises.judged(self.many.system.invariants)
         return [invariant.name for invariant in judged if invariant.constant]
 
     def _find_reduced(self) -> list[str]:
-        """The reductions that are one number for each member."""
+        """The reductions that give one number for each member."""
         if not self.many._job.reductions.named:
             return []
         return [str(name) for name, column in self.many.reduced.data_vars.items() if column.dims == ("member",)]
 
 
 def _over_repeats(values: Array, *, worst: bool) -> tuple[Array, Array | None]:
-    """Mean over the last axis, and its standard error where there are repeats; or the largest."""
+    """Mean over the last axis, and its standard error if there are repeats; or the maximum."""
     there = np.isfinite(values)
     count = there.sum(axis=-1)
     if worst or values.shape[-1] == 1:

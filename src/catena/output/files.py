@@ -1,7 +1,8 @@
-"""Files that appear whole or not at all, and only where a file may be: the one way in which results leave catena.
+"""Files that appear complete or not at all, and only where a file may be: the only way in which results leave catena.
 
-A target is a new name or a regular file. A link there could lead anywhere, and a pipe or a device would be gone after a file took its
-name: they are refused. That looks at the last part of a path; the directories above are the user's choice.
+A target is a new name or a regular file. A link could lead anywhere, and a pipe or a device would be lost if a file
+took its name: they are refused. Only the last part of a path is checked; the directories above it are the user's
+choice.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary file beside the target that takes its name at the end; if anything goes wrong, it is removed."""
+    """A temporary file beside the target that takes its name at the end; after an exception it is removed."""
     target = path_from(path)
     temporary = _begin(target)
     try:
         yield temporary
         temporary.chmod(0o666 & ~_umask())
-        refuse_special(target)  # it may have come while the file was written
+        refuse_special(target)  # it may have appeared while the file was written
         temporary.replace(target)
     except OSError as error:
-        if error.errno not in FULL and "no space left" not in str(error).lower():  # HDF5 only says it in words
+        if error.errno not in FULL and "no space left" not in str(error).lower():  # HDF5 says so only in words
             raise
         raise InputError("the disk is full", where=str(target), do="free some space, or choose another place") from None
     finally:
@@ -44,7 +45,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def new_file(path: str | Path) -> Iterator[Path]:
-    """The same for data of a user's own, which takes the place of nothing: InputError if something has the name."""
+    """The same for files that must not exist yet: InputError if the name is taken."""
     refuse_taken(path_from(path))
     with replacing(path) as temporary:
         yield temporary
@@ -52,7 +53,7 @@ def new_file(path: str | Path) -> Iterator[Path]:
 
 
 def require_writable(path: str | Path) -> None:
-    """Before something takes long: InputError where `replacing` will find that no file can be written."""
+    """Check before a long computation: InputError if `replacing` would not be able to write the file."""
     _begin(path_from(path)).unlink()
 
 
@@ -70,26 +71,26 @@ def _begin(target: Path) -> Path:
 
 
 def path_from(given: object) -> Path:
-    """A path of a file to write; InputError for what is none."""
+    """The path of a file to write; InputError if it is not one."""
     if not isinstance(given, (str, os.PathLike)):
         raise InputError(f"{given!r} is not a path", where="path", do="give the name of a file")
     return Path(given)
 
 
 def refuse_taken(target: Path) -> None:
-    """InputError if anything has this name."""
+    """InputError if the name is taken."""
     if os.path.lexists(target):
         raise InputError(f"{target.name} exists; nothing is overwritten", where=str(target), do="choose another name")
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text into a file in UTF-8."""
+    """Write a text to a file in UTF-8."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_figure(path: Path, figure: Figure, *, metadata: dict[str, None] | None = None) -> None:
-    """Draw into memory, then write: where a disk is full, matplotlib fails in ways of its own."""
+    """Draw into memory, then write: matplotlib reports a full disk in many ways."""
     drawn = BytesIO()
     figure.savefig(drawn, format=path.suffix[1:], metadata=metadata)
     with replacing(path) as temporary:
@@ -97,7 +98,7 @@ def write_figure(path: Path, figure: Figure, *, metadata: dict[str, None] | None
 
 
 def refuse_special(target: Path) -> None:
-    """InputError if something stands at this name that is not a regular file."""
+    """InputError if the name belongs to something other than a regular file."""
     try:
         mode = os.lstat(target).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -121,7 +122,7 @@ def refuse_special(target: Path) -> None:
 
 
 def _umask() -> int:
-    """The permissions that new files lack; it can only be read by setting it."""
+    """The umask of the process; it can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""Pictures of the joints of a linkage: `run.plot.joint_angles()` and its like."""
+"""Pictures of the joints of a linkage, such as `run.plot.joint_angles()`."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from ..running.runs import Run
     from ..systems.linkage.linkage import Linkage
 
-REACTION_POINTS = 1000  # each takes the solution of a linear system ...
+REACTION_POINTS = 1000  # each solves a linear system ...
 FEW_POINTS, JOINT_POINTS = (
     100,
     6000,
-)  # ... as large as there are joints: fewer of a long chain, which would take minutes
+)  # ... whose size is the number of joints: fewer for a long chain, which would take minutes
 ANGLE_POINTS = 10_000
-MOST_LINES = 8  # joints of a long chain that are drawn unless they are named
+MOST_LINES = 8  # joints drawn for a long chain, unless they are named
 
 
 class JointPictures:
-    """Pictures of a run of a linkage. Every method takes `joints`, their numbers or names (None: all, of many some), and `ax`."""
+    """Pictures of a run of a linkage. Every method takes `joints`, numbers or names (None: all, or some of many), and
+    `ax`."""
 
     run: Run
     label: str
@@ -90,7 +91,7 @@ class JointPictures:
         return ax
 
     def _add_targets(self, outputs: LinkageOutputs, joints: Sequence[int], stride: int, ax: Axes) -> None:
-        """What the angles are to be, dotted."""
+        """Draw the targets of the angles as dotted lines."""
         targets, named = outputs.target.values[::stride], False
         for number, k in enumerate(joints):
             if np.isfinite(targets[:, k]).any():
@@ -120,13 +121,13 @@ class JointPictures:
         return ax
 
     def _some_outputs(self, linkage: Linkage) -> tuple[LinkageOutputs, str]:
-        """Outputs at as many samples as take seconds, and words that say so."""
+        """Outputs at as many samples as take seconds to compute, and the words that say so."""
         most = min(REACTION_POINTS, max(FEW_POINTS, JOINT_POINTS // max(1, len(linkage.joints))))
         stride = max(1, -(-self.run.data.sizes["time"] // most))
         return linkage.outputs(self.run, every=stride), "" if stride == 1 else f"\n(one of {stride} samples)"
 
     def _outputs(self, linkage: Linkage, most: int | None) -> LinkageOutputs:
-        """Outputs at so many samples at most; angles need all of them, or full turns would be lost."""
+        """Outputs at `most` samples; angles need all samples, or full turns would be lost."""
         stride = 1 if most is None else max(1, -(-self.run.data.sizes["time"] // most))
         return linkage.outputs(self.run, every=stride)
 

@@ -1,6 +1,7 @@
 """A film of a run: the bodies in space, or the path of a Hamiltonian, drawn by matplotlib frame by frame.
 
-Seen from far away, so that parallel edges stay parallel; faces are drawn from far to near, those that look away are left out.
+Orthographic projection: parallel edges stay parallel. Faces are drawn from far to near; those that face away are
+omitted.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
     from ..running.runs import Run
 
 SECONDS, FRAMES_PER_SECOND = 10.0, 30
-WIDTH, HEIGHT, DOTS_PER_INCH = 6.4, 4.8, 100  # 640 x 480: an even number of dots, as the coding of films wants it
+WIDTH, HEIGHT, DOTS_PER_INCH = 6.4, 4.8, 100  # 640 x 480: video codecs need an even number of pixels
 MARGIN = 1.2
-LIGHT = np.array([-0.35, 0.5, 0.8])  # from the left, above and behind who looks
+LIGHT = np.array([-0.35, 0.5, 0.8])  # from the left, above and behind the viewer
 AMBIENT = 0.55
-# faces along x, y, z of a single body, paler on the other side; a fourth colour for the octants of a round one
+# faces along x, y, z of a single body, paler on the other side; a fourth colour for the octants of a round body
 HUES = np.array([[0.835, 0.369, 0.0], [0.0, 0.62, 0.451], [0.0, 0.447, 0.698], [0.902, 0.761, 0.18]])
 ROUND = ("ellipsoid", "cone", "disc", "rod")
 PATH_POINTS = 4000
@@ -53,7 +54,7 @@ def movie(run: Run, path: str | Path, *, seconds: float = SECONDS, fps: int = FR
     bodies = bool(scene_of(run.system, where="movie").bodies)
     shown = choose_frames(
         run, most if bodies else max(most, PATH_POINTS)
-    )  # a path has corners where samples are left out
+    )  # a path has corners where samples are omitted
     samples = len(shown.position)
     if samples < 2:
         raise InputError("the run has a single sample", where="movie", do="make some steps")
@@ -70,7 +71,7 @@ def movie(run: Run, path: str | Path, *, seconds: float = SECONDS, fps: int = FR
 
 @contextmanager
 def _writer(path: Path, fps: int, figure: Figure) -> Iterator[Callable[[], None]]:
-    """What takes the figure as the next frame."""
+    """The writer that takes the figure as the next frame."""
     import matplotlib
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
@@ -78,14 +79,14 @@ def _writer(path: Path, fps: int, figure: Figure) -> Iterator[Callable[[], None]
     settings = matplotlib.RcParams({"savefig.bbox": "standard"})
     if coded:
         settings["animation.ffmpeg_path"] = _ffmpeg()
-    with matplotlib.rc_context(settings):  # all frames have the same size, whatever the user has chosen
+    with matplotlib.rc_context(settings):  # all frames have the same size, whatever the user's settings
         film = FFMpegWriter(fps=fps, codec="h264") if coded else PillowWriter(fps=fps)
         with film.saving(figure, str(path), DOTS_PER_INCH):
             yield film.grab_frame
 
 
 def _ffmpeg() -> str:
-    """The program that codes films: installed, or from the extra `movie`."""
+    """The ffmpeg executable: installed, or from the extra `movie`."""
     found = shutil.which("ffmpeg")
     if found is not None:
         return found
@@ -100,7 +101,7 @@ def _ffmpeg() -> str:
 
 
 class _Picture:
-    """A figure that is drawn anew for every frame."""
+    """A figure that is redrawn for every frame."""
 
     def __init__(self, run: Run, shown: Frames) -> None:
         self.shown = shown
@@ -115,7 +116,7 @@ class _Picture:
         self._digits = max(0, int(np.ceil(-np.log10(max(shown_every, 1e-12)))))
 
     def draw(self, frame: int) -> None:
-        """Make the figure that of a frame."""
+        """Redraw the figure for a frame."""
         self._clock.set_text(f"t = {self._times[frame]:.{self._digits}f}{self._unit}")
 
 
@@ -156,13 +157,13 @@ class _Bodies(_Picture):
         return np.concatenate(parts)
 
     def _face_colours(self) -> Array:
-        """(faces, 3): of a single body by the side it is on, as on the page; of several by the body."""
+        """(faces, 3): for a single body by its side, as on the page; for several by the body."""
         import matplotlib as mpl
 
         if self._looks.count == 1:
             shape = self._looks.shapes[0]
             a, b, c = shape.vertices[shape.faces].transpose(1, 0, 2)
-            if shape.kind in ROUND:  # octants, whose borders no triangle crosses
+            if shape.kind in ROUND:  # by octants, whose borders no triangle crosses
                 x, y, z = (a + b + c).T
                 hue, other_side = (x < 0.0) + 2 * (y < 0.0), z < 0.0
             else:
@@ -208,7 +209,7 @@ class _Bodies(_Picture):
 
 
 class _Path(_Picture):
-    """A point that moves, and the way it came."""
+    """A moving point, with its path so far."""
 
     def __init__(self, run: Run, shown: Frames) -> None:
         super().__init__(run, shown)
@@ -228,7 +229,7 @@ class _Path(_Picture):
 
 
 def _camera(extent: Array) -> tuple[Array, Array, Array]:
-    """Right, up and towards who looks: from the front and a little above; what is long lies across the window."""
+    """Right, up and towards the viewer: from the front and a little above; the longest extent is horizontal."""
     x, y, _ = extent
     back = np.array([0.38, -1.0, 0.34] if x >= y else [1.0, -0.38, 0.34])
     back /= np.linalg.norm(back)
@@ -238,7 +239,7 @@ def _camera(extent: Array) -> tuple[Array, Array, Array]:
 
 
 def _frame_axes(axes: Axes, low: Array, high: Array) -> None:
-    """All of it in the window, with equal scales."""
+    """Show everything, with equal scales."""
     middle, half = 0.5 * (low + high), np.maximum(0.5 * MARGIN * (high - low), 1e-12)
     tall = max(half[1], half[0] * HEIGHT / WIDTH)
     axes.set_xlim(middle[0] - tall * WIDTH / HEIGHT, middle[0] + tall * WIDTH / HEIGHT)

@@ -14,7 +14,7 @@ HEADINGS = ("panel", "series", "x", "y", "value")
 
 
 def numbers_of(figure: Figure) -> Iterator[tuple[int, str, float, float, float | str]]:
-    """Every point that a figure shows: number of the panel, name of the series, x, y and, of a map, its value."""
+    """Every point of a figure: number of the panel, name of the series, x, y and, for a map, its value."""
     from matplotlib.collections import QuadMesh
 
     drawn = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]

@@ -1,6 +1,6 @@
-"""Pictures of a run: `run.plot.energy()` and its like.
+"""Pictures of a run, such as `run.plot.energy()`.
 
-Each function draws into the axes it is given, or into new ones, and returns them; it shows and saves nothing and changes no
+Each function draws on the given axes, or on new ones, and returns them; it shows and saves nothing, and changes no
 setting of matplotlib. Long runs are thinned for drawing, and the legend says so.
 """
 
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 
 EPS = float(np.finfo(float).eps)
 CURVE_POINTS = 20_000
-DENSE_POINTS = 3000  # from here on lines and markers are drawn finer
-RASTER_POINTS = 5000  # more markers than this would make a vector file slow to open
-NARROW = 1e-3  # of the extent of a variable in the run: points of a section within this are one
-WINDOW = 0.1  # of that extent: what is shown around them
-RELATIVE_FROM = 1e-6  # of the size of the energy's terms: below it, a relative error means nothing
+DENSE_POINTS = 3000  # with more points, lines and markers are drawn finer
+RASTER_POINTS = 5000  # more markers are rasterised: a vector file would be slow to open
+NARROW = 1e-3  # of the extent of a variable in the run: points of a section that are closer count as one
+WINDOW = 0.1  # of that extent: the window around them
+RELATIVE_FROM = 1e-6  # of the size of the terms of the energy: if it is smaller, a relative error means nothing
 
 
 class RunPlots(BodyPictures):
-    """Pictures of one run. Every method takes `ax`, the axes to draw into (None: new ones), and returns the axes.
+    """Pictures of one run. Every method takes `ax`, the axes to draw on (None: new ones), and returns the axes.
 
     Calling a method of several runs with the same axes compares them.
     """
@@ -77,9 +77,9 @@ class RunPlots(BodyPictures):
         """Energy error over time, on a logarithmic axis with its round-off floor: eps times the largest term of the energy, or times the
         energy itself if that is larger, as for many bodies with small terms.
 
-        Relative to the energy at the start; absolute if that is below 1e-6 of the energy's own terms. The start, whose error is zero,
-        is left out. Work done on the system, W, does not count as an error. Where the energy is not conserved, as in a heat bath: the
-        energy itself.
+        Relative to the energy at the start; absolute if that is below 1e-6 of the terms of the energy. The start, whose
+        error is zero, is omitted. Work done on the system, W, does not count as an error. If the energy is not
+        conserved, as in a heat bath: the energy itself.
         """
         if "energy" not in self._find_kept():
             return self._over_time("energy", ax)
@@ -107,7 +107,8 @@ class RunPlots(BodyPictures):
     def temperature(self, ax: Axes | None = None) -> Axes:
         """In a heat bath: the temperature of the momenta inside the steps, mean since the previous sample, over that of the bath.
 
-        With its mean after the first fifth of the run, in which it settles, and the standard error of that, as `run.audit()` has them.
+        Also its mean after the first fifth of the run, in which it settles, with the standard error, as in
+        `run.audit()`.
         """
         pairing = self.run.plan.pairing
         require_lawful(pairing, "plot.temperature")
@@ -127,15 +128,16 @@ class RunPlots(BodyPictures):
         return ax
 
     def _find_kept(self) -> dict[str, Invariant]:
-        """The invariants that the motion keeps, by name: in a heat bath what is promised, and never the work that is recorded beside them."""
+        """The invariants that the motion conserves, by name: in a heat bath those that are promised; never recorded
+        work."""
         judged = self.run.plan.pairing.promises.judged(self.run.system.invariants)
         return {invariant.name: invariant for invariant in judged if invariant.constant}
 
     def invariants(self, ax: Axes | None = None) -> Axes:
-        """Deviation of every invariant from its start over time, relative to the largest of the terms that make it up.
+        """Deviation of every invariant from its start over time, relative to the largest of its terms.
 
-        In this measure the round-off floor of all invariants is eps. For a vector the largest component is drawn. Quantities that the
-        motion itself changes are not included: work, and in a heat bath the energy.
+        In this measure the round-off floor of all invariants is eps. For a vector, the largest component is drawn.
+        Quantities that the motion itself changes are not included: work, and in a heat bath the energy.
         """
         if not self._find_kept():
             raise InputError(
@@ -168,7 +170,7 @@ class RunPlots(BodyPictures):
             self._check_dof(dof)
         with drawing(ax, projection="3d" if len(dofs) == 3 else None) as ax:
             self._curve(ax, [("q", dof) for dof in dofs])
-            if len(dofs) == 2:  # in space, a flat orbit would leave no room for the numbers of its thin axis
+            if len(dofs) == 2:  # in 3D, a flat orbit would leave no room for the numbers of its thin axis
                 ax.set_aspect("equal", adjustable="datalim")
             for letter, dof in zip("xyz", dofs, strict=False):
                 getattr(ax, f"set_{letter}label")(names[dof])
@@ -180,9 +182,9 @@ class RunPlots(BodyPictures):
 
         Parameters
         ----------
-        name : name of the section; may be left out if there is only one
-        x, y : names of the state to draw; if empty, the first coordinate and its momentum that the section's text does not
-            mention, or two such components of an angular momentum
+        name : name of the section; may be omitted if there is only one
+        x, y : names of the state to draw; if empty, the first coordinate and its momentum that do not occur in the text
+            of the section, or two such components of an angular momentum
         """
         section = self._section(name)
         free = [pair for pair in self._pairs() if not _words(section.text) & set(pair)] or self._pairs()
@@ -226,7 +228,8 @@ class RunPlots(BodyPictures):
     def free_energy(
         self, quantity: str, ax: Axes | None = None, *, bins: int = 50, range: tuple[float, float] | None = None, after: float | None = None
     ) -> Axes:  # fmt: skip
-        """Free energy along a coordinate, with its standard error; see `Run.free_energy`. Bins that were not visited are left out."""
+        """Free energy along a coordinate, with its standard error; see `Run.free_energy`. Bins without samples are
+        omitted."""
         found = self.run.free_energy(quantity, bins, range, after=after)
         return self._with_errors(
             ax, found.value.values, found.free_energy.values, found.error.values, quantity, "free energy"
@@ -235,7 +238,7 @@ class RunPlots(BodyPictures):
     def _with_errors(
         self, ax: Axes | None, x: NDArray[np.float64], y: NDArray[np.float64], error: NDArray[np.float64], across: str, up: str
     ) -> Axes:  # fmt: skip
-        """Points with bars of one standard error, those that are known."""
+        """Points with error bars of one standard error, as far as these are known."""
         known = np.isfinite(y) & np.isfinite(error)
         with drawing(ax) as ax:
             ax.errorbar(
@@ -263,7 +266,7 @@ class RunPlots(BodyPictures):
         return np.asarray(self.run.data[name].values)
 
     def _scale(self, name: str) -> float:
-        """Largest magnitude, during the run, of the terms that make up an invariant; 1 if all vanish."""
+        """Largest magnitude, during the run, of the terms of an invariant; 1 if all vanish."""
         start = 0
         for invariant in self.run.system.invariants:
             if invariant.name == name:
@@ -287,7 +290,7 @@ class RunPlots(BodyPictures):
             raise InputError(f"dof = {dof}", where="plot", do=f"count from 0 to {len(names) - 1}: {', '.join(names)}")
 
     def _curve(self, ax: Axes, coordinates: Sequence[tuple[str, int]]) -> None:
-        """The samples as a curve through these components of the fields; as points if there are too many."""
+        """The samples as a curve of these components of the fields; as points if there are too many."""
         step = -(-self.run.data.sizes["time"] // CURVE_POINTS)
         data = self.run.data.isel(time=slice(None, None, step))
         columns = [np.asarray(data[field].isel(dof=dof).values) for field, dof in coordinates]
@@ -300,14 +303,15 @@ class RunPlots(BodyPictures):
         ax.plot(*columns, label=self.label + thinning, **style)
 
     def _pairs(self) -> list[tuple[str, str]]:
-        """What can be drawn against each other: coordinates and their momenta, or components of an angular momentum."""
+        """Pairs that can be drawn against each other: coordinates and their momenta, or components of an angular
+        momentum."""
         if self._is_a_body():
             a, b, c = (f"angular_momentum[{k}]" for k in range(3))
             return [(a, b), (b, c), (a, c)]
         return list(zip(*self._canonical(), strict=True))
 
     def _column(self, table: xarray.Dataset, variable: str) -> NDArray[np.float64]:
-        """A name of the state, such as "p1", as a column of a table of states."""
+        """The column of a table of states for a name of the state, such as "p1"."""
         columns: dict[str, tuple[str, int]] = {}
         labels = scene_or_nothing(self.run.system).labels
         for field in self.run.system.fields:
@@ -343,17 +347,18 @@ def work_precision(
 
     Parameters
     ----------
-    problem : what is solved
+    problem : the problem to solve
     methods, dts : methods and steps to compare; each dt must divide t_end
-    t_end : time at which the error is taken: the largest deviation of a component of the state
-    cost : "evaluations" of dp/dt, or "time" in seconds of the compiled loop; None: evaluations where they can be counted, which is
-        for a Hamiltonian, else time
-    reference : the correct state at t_end; None: the exact solution if known, else Gauss(6) with half the smallest dt
-    ax : axes to draw into; new ones if None
+    t_end : time at which the error is measured: the largest deviation of a component of the state
+    cost : "evaluations" of dp/dt, or "time" in seconds of the compiled loop; None: evaluations if they can be counted,
+        as for a Hamiltonian, otherwise time
+    reference : the correct state at t_end; None: the exact solution if known, otherwise Gauss(6) with half the smallest
+        dt
+    ax : axes to draw on; new ones if None
 
     Returns
     -------
-    Axes; a step size at which a method failed is missing, and the legend says so
+    Axes; if a method failed at a step size, the point is missing and the legend says so
     """
     cost = cost or natural_cost(problem.system)
     work = measure_work(problem, methods, dts, t_end=t_end, cost=cost, reference=reference)
@@ -376,7 +381,8 @@ def work_precision(
 def _widen(
     set_limits: Callable[[float, float], object], values: NDArray[np.float64], samples: NDArray[np.float64]
 ) -> str:
-    """Show points that are one by the measure of the whole run as one, and say so: digits behind an offset are unreadable. No points: show where the run was."""
+    """Draw points that are equal on the scale of the run as one: digits behind an offset are unreadable. No points:
+    show the range of the run."""
     whole = float(np.ptp(samples))
     if not len(values):
         if whole:

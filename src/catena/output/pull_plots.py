@@ -1,4 +1,4 @@
-"""Pictures of what pulls, moves and turns a chain: `run.plot.work()`, `run.plot.force_extension()`."""
+"""Pictures of the forces and drives of a chain, such as `run.plot.work()` and `run.plot.force_extension()`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class PullPictures:
-    """Pictures of a run of a chain with ends or loads that act. Every method takes `ax`, the axes to draw into (None: new ones)."""
+    """Pictures of a run of a chain with active ends or loads. Every method takes `ax`, the axes to draw on (None: new
+    ones)."""
 
     run: Run
     label: str
@@ -40,11 +41,12 @@ class PullPictures:
         return axes
 
     def force_extension(self, source: str | None = None, ax: Axes | None = None) -> Axes:
-        """Force that pulls an end, along the line to the other end, over the distance between the ends.
+        """Force on an end, along the line to the other end, over the distance between the ends.
 
         Parameters
         ----------
-        source : "left", "right", or a load such as "loads[0]"; None: what pulls or moves the last body, else the first of all
+        source : "left", "right", or a load such as "loads[0]"; None: the source at the last body, otherwise the first
+            one
         """
         chain = self._need_pulls("force_extension")
         known = _acting(chain)

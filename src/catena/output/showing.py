@@ -1,4 +1,4 @@
-"""What output asks of a system: its declared scene."""
+"""Access of the output modules to a system: the scene that it declares."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from ..errors import CapabilityError
 from ..systems.base import System
 from ..systems.scene import Scene
 
-NOTHING = Scene()  # of a system that declares none: only numbers can be shown
+NOTHING = Scene()  # for a system that declares none: only numbers can be shown
 
 
 def scene_or_nothing(system: System) -> Scene:
-    """What the system can show, an empty scene if it declares none."""
+    """The scene of a system, an empty one if it declares none."""
     return system.scene() or NOTHING
 
 
 def scene_of(system: System, *, where: str) -> Scene:
-    """What the system can show; CapabilityError if that is nothing."""
+    """The scene of a system; CapabilityError if it declares none."""
     scene = scene_or_nothing(system)
     if not scene.bodies and not scene.coordinates:
         raise CapabilityError(

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def draw_modes(modes: Modes, chosen: Sequence[int], ax: Sequence[Axes] | None) -> Panels:
-    """Three panels: all frequencies, and how far the bodies move and turn in some modes, each to the largest of both."""
+    """Three panels: all frequencies, and the displacement and rotation of the bodies in some modes, each relative to
+    the largest."""
     count = len(modes.omega)
     chosen = [number_of_one(mode, count, "Modes.plot.mode") for mode in each_of(chosen, "Modes.plot.modes", "(0, 1)")]
     with drawing_panels(ax, 3, "modes", shared=False) as axes:
@@ -47,7 +48,7 @@ def draw_modes(modes: Modes, chosen: Sequence[int], ax: Sequence[Axes] | None) -
 
 
 def draw_path(path: EquilibriumPath, ax: Axes | None) -> Axes:
-    """Load against extension, and where stability ends."""
+    """Load against extension, and the end of stability."""
     with drawing(ax) as ax:
         ax.plot(path.extension, path.load, marker="o", markersize=3.0, label="stable equilibria", **line_style(0))
         if path.limit is not None:
@@ -67,7 +68,7 @@ def draw_path(path: EquilibriumPath, ax: Axes | None) -> Axes:
 
 
 def draw_dispersion(waves: Dispersion, ax: Axes | None) -> Axes:
-    """Frequency against wave number, branch by branch; a mark where bending begins."""
+    """Frequency against wave number, branch by branch; a mark shows where bending begins."""
     with drawing(ax) as ax:
         order = np.argsort(waves.k)
         ax.plot(waves.k[order], waves.omega[order], **line_style(0) | {"linewidth": 1.0})

@@ -1,4 +1,4 @@
-"""How every picture looks: one style sheet, applied while drawing and never left behind."""
+"""The style of all pictures: one style sheet, applied while drawing and never left behind."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 SHEET = Path(__file__).with_name("catena.mplstyle")
 MARKERS = "os^Dv<>"
-LETTER = 0.065  # inches, width of a character in a legend
-SAMPLE = 6  # characters that the sample of a line takes in a legend
-PLAIN_RANGE = 300.0  # largest ratio of the ends of an axis with plain numbers
+LETTER = 0.065  # inches: width of a character in a legend
+SAMPLE = 6  # width of the sample of a line in a legend, in characters
+PLAIN_RANGE = 300.0  # largest ratio of the limits of an axis with plain numbers
 ROUND_OFF = "_round-off"  # the underscore keeps the line out of the legend
 
 
 class LineStyle(TypedDict, total=False):
-    """How a line or its markers are drawn, as matplotlib calls it."""
+    """Arguments of matplotlib for a line or its markers."""
 
     color: str
     linestyle: str
@@ -43,10 +43,11 @@ class LineStyle(TypedDict, total=False):
 
 @contextmanager
 def apply_style() -> Iterator[None]:
-    """The style sheet, for as long as the `with` lasts.
+    """Apply the style sheet within a `with` block.
 
-    What the sheet does not name is left alone, unlike in `matplotlib.style.context`: the first figure of a notebook loads its
-    backend, which switches the interactive mode on; put back at the end, no later figure would be shown.
+    Settings that the sheet does not name are left alone, unlike in `matplotlib.style.context`: the first figure of a
+    notebook loads its backend, which switches the interactive mode on; if that were reset at the end, no later figure
+    would be shown.
     """
     import matplotlib
 
@@ -67,7 +68,8 @@ def _sheet() -> RcParams:
 
 
 def axes_for(ax: Axes | None, *, projection: str | None = None, size: tuple[float, float] | None = None) -> Axes:
-    """The axes given, or those of a new pyplot figure, so that notebooks and `plt.show()` show it; its size in inches."""
+    """The given axes, or those of a new pyplot figure, so that notebooks and `plt.show()` show it; its size in
+    inches."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -76,18 +78,18 @@ def axes_for(ax: Axes | None, *, projection: str | None = None, size: tuple[floa
 
 
 class Panels(list["Axes"]):
-    """The axes of a picture with several panels: a list that has a `figure`, as single axes have."""
+    """The axes of a picture with several panels: a list with a `figure`, like single axes."""
 
     @property
     def figure(self) -> Figure:
-        """The figure that they are in."""
+        """The figure of the panels."""
         figure = self[0].get_figure(root=True)
         assert figure is not None
         return figure
 
 
 def panels_for(ax: Sequence[Axes], count: int, picture: str) -> Panels:
-    """The axes given for the panels of a picture, if there are as many."""
+    """The axes given for the panels of a picture; InputError if their number is wrong."""
     given = list(ax) if isinstance(ax, Iterable) else [ax]
     if len(given) != count:
         raise InputError(
@@ -108,27 +110,27 @@ def stack_axes(count: int, *, shared: bool = True) -> Panels:
 def drawing(
     ax: Axes | None, *, projection: str | None = None, size: tuple[float, float] | None = None
 ) -> Iterator[Axes]:
-    """The axes to draw into, as `axes_for` has them, with the style sheet."""
+    """The axes to draw on, from `axes_for`, with the style sheet."""
     with apply_style():
         yield axes_for(ax, projection=projection, size=size)
 
 
 @contextmanager
 def drawing_panels(ax: Sequence[Axes] | None, count: int, picture: str, *, shared: bool = True) -> Iterator[Panels]:
-    """The panels to draw into, those given or new ones, with the style sheet."""
+    """The panels to draw on, given or new, with the style sheet."""
     with apply_style():
         yield stack_axes(count, shared=shared) if ax is None else panels_for(ax, count, picture)
 
 
 def new_figure(*, width: float, height: float) -> Figure:
-    """A figure that pyplot does not know: for programs that only save it. Sizes in inches."""
+    """A figure that pyplot does not know, for programs that only save it. Sizes in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height))
 
 
 def line_style(number: int) -> LineStyle:
-    """Colour and dashes of the line with this number; when the colours come again, each has the dashes of another."""
+    """Colour and dashes of the line with this number; when colours repeat, the dashes differ."""
     import matplotlib
 
     cycle = list(matplotlib.rcParams["axes.prop_cycle"])
@@ -146,7 +148,7 @@ def next_line_style(ax: Axes) -> LineStyle:
 
 
 def legend_above(ax: Axes, title: str | None = None) -> None:
-    """The legend over the axes, where it hides nothing."""
+    """Put the legend above the axes, where it hides nothing."""
     from matplotlib.lines import Line2D
 
     handles, labels = ax.get_legend_handles_labels()
@@ -159,13 +161,13 @@ def legend_above(ax: Axes, title: str | None = None) -> None:
         title=title, title_fontsize=8.5, alignment="left",
     )  # fmt: skip
     for handle in legend.legend_handles:
-        if isinstance(handle, Line2D):  # fine points would be invisible there
+        if isinstance(handle, Line2D):  # small points would be invisible in the legend
             handle.set_markersize(max(handle.get_markersize(), 4.0))
     _move_power(ax)
 
 
 def legend_in_one_row(ax: Axes, title: str | None, *, columns: int = 3) -> None:
-    """The legend above the axes, as many entries side by side; those of further runs below."""
+    """Put the legend above the axes, with entries side by side; those of further runs below."""
     ax.legend(
         loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=columns, title=title, title_fontsize=8.5, alignment="left"
     )  # fmt: skip
@@ -173,12 +175,13 @@ def legend_in_one_row(ax: Axes, title: str | None, *, columns: int = 3) -> None:
 
 
 def _move_power(ax: Axes) -> None:
-    """The power of ten of small and large numbers over these, left of the legend: it stood in it."""
+    """Move the power of ten of an axis to the left of the legend, which would cover it."""
     ax.yaxis.get_offset_text().set_horizontalalignment("right")
 
 
 def with_error(value: float, error: float) -> str:
-    """A number and its error as a text, both with as many digits as one digit of the error has; the number alone if that is not known."""
+    """A number and its error as text, with the digits that one digit of the error justifies; the number alone if its
+    error is unknown."""
     if not math.isfinite(error):
         return f"{value:.3g}"
     digits = max(0, math.ceil(-math.log10(error))) if error > 0.0 else 3
@@ -186,7 +189,8 @@ def with_error(value: float, error: float) -> str:
 
 
 def plain_log_axis(axis: Axis) -> None:
-    """Logarithmic axis over a few decades at most: 1, 2, 5, 10, ... in plain numbers; powers of ten beyond."""
+    """A logarithmic axis over a few decades: 1, 2, 5, 10, ... in plain numbers; powers of ten if the range is
+    larger."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     low, high = axis.get_view_interval()
@@ -197,7 +201,8 @@ def plain_log_axis(axis: Axis) -> None:
 
 
 def log_error_axis(ax: Axes, floor: float) -> None:
-    """Logarithmic errors down to a decade below the round-off floor, which is drawn; a smaller error leaves the axes."""
+    """A logarithmic axis for errors, down to a decade below the round-off floor, which is drawn; smaller errors are not
+    shown."""
     floors = [_heights(line)[0] for line in ax.lines if line.get_label() == ROUND_OFF]
     if not any(0.5 < known / floor < 2.0 for known in floors):
         ax.axhline(floor, color="0.45", linewidth=0.9, linestyle=(0, (2, 2)), label=ROUND_OFF)
@@ -208,7 +213,7 @@ def log_error_axis(ax: Axes, floor: float) -> None:
     lowest = min([floor, *floors])
     highest = max(np.nanmax(_heights(line), initial=lowest) for line in ax.lines)
     ax.set_ylim(lowest / 10, max(3.0 * highest, 100.0 * lowest))
-    ax.set_yscale("log", nonpositive="clip")  # after the limits: errors that are all zero have no logarithm
+    ax.set_yscale("log", nonpositive="clip")  # after the limits: if all errors are zero, there is no logarithm
 
 
 def _heights(line: Line2D) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Long runs in a picture: the largest error of each stretch is drawn, and the words beside it say so."""
+"""Thinning of long runs for pictures: each interval shows its largest error, and the legend says so."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from ..arrays import Array
 
-ERROR_POINTS = 1000  # an error that swings through zero fills the axes with more
+ERROR_POINTS = 1000  # with more, an error that oscillates about zero fills the axes
 
 
 def largest(time: Array, error: Array) -> tuple[Array, Array, str]:
-    """Time and error thinned to the largest error of each stretch, and the words that say so."""
+    """Time and error thinned to the largest error of each interval, and the words that say so."""
     length = -(-len(error) // ERROR_POINTS)
     if length == 1:
         return time, error, ""
@@ -19,5 +19,5 @@ def largest(time: Array, error: Array) -> tuple[Array, Array, str]:
 
 
 def after_start(values: Array) -> Array:
-    """All but the first, if there are more: the deviation of a start from itself is zero, which has no logarithm."""
+    """All but the first value, if there are more: the deviation of the start is zero, which has no logarithm."""
     return values[1:] if len(values) > 1 else values

@@ -1,4 +1,4 @@
-"""The particles of all bodies as other programs want atoms: each once, with its type as a number and by name."""
+"""The particles of all bodies as atoms for other programs: each once, with its type as a number and by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ...running.runs import Run
 
-SAME = 1e-6  # of the extent of their bodies: particles of joined bodies that never part by more are one atom
+SAME = 1e-6  # of the extent of their bodies: particles of joined bodies that stay closer are one atom
 DUMMY = "X"  # the symbol of no element
 ELEMENTS = (  # noqa: SIM905
     "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc "
@@ -37,7 +37,7 @@ class Atoms:
     ----------
     index : (m,) their numbers among the particles of all bodies
     body : (m,) the body of each, the first of those that share it
-    mass : (m,) all of an atom's mass, which bodies that share it have in parts
+    mass : (m,) total mass of each atom; bodies that share it hold parts of it
     kind : (m,) its type as a number from 1 on
     names : the name of each type, without spaces
     """
@@ -54,7 +54,7 @@ class Atoms:
         return [self.names[kind - 1] for kind in self.kind.tolist()]
 
     def placed(self, frame: Frame, looks: Appearance) -> Array:
-        """(m, 3) where they are."""
+        """(m, 3) positions of the atoms."""
         body = looks.particle_body[self.index]
         turned = rotations.rotate(frame.orientation[body], frame.scale * looks.particle_at[self.index])
         return frame.position[body] + turned
@@ -66,7 +66,7 @@ def atoms_of(run: Run) -> Atoms:
     given = [kind for body in bodies for kind in body.particles.types]
     types = dict.fromkeys(kind for kind in given if kind != NO_TYPE)
     distinct = sorted(types, key=lambda kind: (isinstance(kind, str), kind))
-    plain = len(distinct) == 1 and not isinstance(distinct[0], str)  # nobody gave types
+    plain = len(distinct) == 1 and not isinstance(distinct[0], str)  # no types were given
     kind = np.array([0 if one == NO_TYPE else 1 + distinct.index(one) for one in given])
     owner = _owners(run, looks, kind)
     index = np.flatnonzero((owner == np.arange(len(owner))) & (kind > 0))
@@ -77,15 +77,15 @@ def atoms_of(run: Run) -> Atoms:
 
 
 def atomic_number(name: str) -> int:
-    """That of an element, 0 of anything else."""
+    """The atomic number of an element, otherwise 0."""
     return ELEMENTS.index(name) + 1 if name in ELEMENTS else 0
 
 
 def _owners(run: Run, looks: Appearance, kind: Integers) -> Integers:
-    """(n,) of each particle the one it is written as: the first of those of its type from which it never parts; one of type "none" is a part of
-    any other.
+    """(n,) for each particle, the one as which it is written: the first of its type from which it never separates; one
+    of type "none" joins any other.
 
-    Bodies can share atoms where a joint holds them together: both ends of the bond about which two groups turn, for example.
+    Bodies share atoms if a joint holds them together: for example, both ends of the bond about which two groups turn.
     """
     owner = np.arange(len(kind))
     pairs = np.array(list(_coinciding(run, looks, kind)), dtype=np.int64).reshape(-1, 2)
@@ -99,7 +99,7 @@ def _owners(run: Run, looks: Appearance, kind: Integers) -> Integers:
 
 
 def _coinciding(run: Run, looks: Appearance, kind: Integers) -> Iterator[tuple[int, int]]:
-    """Pairs of particles of joined bodies, of one type or one of them of none, that are at one place in the first sample."""
+    """Pairs of particles of joined bodies, of equal type or one of type "none", that coincide in the first sample."""
     start = run.data.isel(time=slice(0, 1)).load()
     for joint in looks.joints:
         ours, theirs = (np.flatnonzero(looks.particle_body == body) for body in sorted((joint.parent, joint.child)))

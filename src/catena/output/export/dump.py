@@ -19,7 +19,7 @@ ORIENTED = "id type x y z quatw quati quatj quatk shapex shapey shapez"
 
 
 def write_bodies(run: Run, path: Path) -> None:
-    """An ellipsoid for each body, as wide as its shape along its axes; bodies of one shape are of one type."""
+    """Write an ellipsoid for each body, as wide as its shape along its axes; equal shapes have the same type."""
     looks = appearance_of(run.system)
     diameters = np.array([2.0 * looks.shapes[k].half_extents for k in looks.shape_of])
     reach = np.array([looks.shapes[k].reach for k in looks.shape_of])
@@ -35,7 +35,7 @@ def write_bodies(run: Run, path: Path) -> None:
 
 
 def write_particles(run: Run, path: Path) -> None:
-    """The particles of all bodies, each once; a body is a molecule. Types that are elements are named, too."""
+    """Write the particles of all bodies, each once; a body is a molecule. Types that are elements also have names."""
     looks, atoms = appearance_of(run.system), atoms_of(run)
     elements = [name if atomic_number(name) else DUMMY for name in atoms.species]
     named = any(element != DUMMY for element in elements)
@@ -53,7 +53,7 @@ def write_particles(run: Run, path: Path) -> None:
 
 
 def _head(frame: Frame, places: Array, reach: Array, names: str) -> str:
-    """Everything before the rows; the box holds all there is in this frame."""
+    """Everything before the rows; the box contains everything in this frame."""
     bounds = np.column_stack([(places - reach).min(axis=0), (places + reach).max(axis=0)])
     return (
         f"ITEM: TIME\n{frame.time!r}\nITEM: TIMESTEP\n{frame.step}\nITEM: NUMBER OF ATOMS\n{len(places)}\n"

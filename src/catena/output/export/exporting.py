@@ -25,11 +25,11 @@ class Format:
 
     Attributes
     ----------
-    about : what it is, for people
+    about : description for users
     home : module and function that write it
-    suffixes : of files that are written so unless told otherwise
+    suffixes : suffixes of files that are written in this format by default
     needs : "bodies", "particles", or nothing
-    package : that is needed beyond catena's own, of the extra `export`
+    package : package needed beyond the dependencies of catena, from the extra `export`
     """
 
     about: str
@@ -60,15 +60,15 @@ FORMATS = {
 
 
 def export(run: Run, path: str | Path, format: str | None = None) -> Path:
-    """Write a run into a file for other programs; samples pass through in blocks, so memory stays flat.
+    """Write a run to a file for other programs; samples are read in blocks, so memory stays constant.
 
-    The file appears whole or not at all. Of a run that was killed or still goes on, what was recorded is written.
+    The file appears complete or not at all. Of a run that was killed or is still running, what was recorded is written.
 
     Parameters
     ----------
     run : a run
-    path : the file; its suffix chooses the format. Files .xyz, .dump and .gsd hold the atoms of a molecule, whose particles are all of types that
-        are elements, and the bodies of any other system
+    path : the file; its suffix selects the format. Files .xyz, .dump and .gsd hold the atoms of a molecule (a system
+        whose particles all have types that are elements), and the bodies of any other system
     format : "xyz", "xyz-particles", "dump", "dump-particles", "gsd", "gsd-particles", "pdb", "gltf", "netcdf" or "csv"; None: by the suffix
 
     Returns

@@ -1,7 +1,7 @@
 """glTF 2.0 binary: a node for each body, moved by an animation; quaternions scalar last, signs made continuous.
 
-The numbers of one body stand together in the file, those of one sample come together from the run: they go through a map of the
-file, so that memory stays flat.
+The file stores the numbers of one body together; the run delivers those of one sample together. They are written
+through a memory map of the file, so that memory stays constant.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ KINDS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
 
 
 class Mesh(NamedTuple):
-    """Numbers of the accessors of a shape, as glTF calls them."""
+    """Accessor numbers of a shape, by their names in glTF."""
 
     attributes: dict[str, int]
     indices: int
 
 
 class Layout:
-    """What stands where in the binary part, and the JSON that says so."""
+    """The layout of the binary part, and the JSON that describes it."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -56,29 +56,29 @@ class Layout:
         self._view_of: list[int] = []
 
     def view(self, length: int, *, target: int | None = None) -> int:
-        """Room for so many bytes; the number of their view."""
+        """Reserve this many bytes; returns the number of the view."""
         aimed = {} if target is None else {"target": target}
         self.views.append({"buffer": 0, "byteOffset": self.length, "byteLength": length, **aimed})
         self.length += length
         return len(self.views) - 1
 
     def accessor(self, view: int, count: int, kind: str, *, component: int = FLOAT, **more: Json) -> int:
-        """So many elements of a view; their number."""
+        """Define this many elements of a view; returns the number of the accessor."""
         self.accessors.append({"bufferView": view, "componentType": component, "count": count, "type": kind, **more})
         self._view_of.append(view)
         return len(self.accessors) - 1
 
     def array(self, count: int, kind: str, *, target: int | None = None, component: int = FLOAT, **more: Json) -> int:
-        """A view with one accessor for all of it; the number of the accessor."""
+        """Define a view with one accessor for all of it; returns the number of the accessor."""
         return self.accessor(self.view(WIDTH[kind] * count, target=target), count, kind, component=component, **more)
 
     def offset(self, accessor: int) -> int:
-        """Where the numbers of an accessor begin."""
+        """Offset of the numbers of an accessor."""
         return self.views[self._view_of[accessor]]["byteOffset"]
 
 
 def write(run: Run, path: Path) -> None:
-    """The shapes, a node for each body, and an animation over the whole run, whose time begins at 0."""
+    """Write the shapes, a node for each body, and an animation over the whole run, with time from 0."""
     looks = appearance_of(run.system)
     names = ["time", "position", "orientation", "scale"]
     data = only(run.data, names)
@@ -102,7 +102,7 @@ def write(run: Run, path: Path) -> None:
         file.write(struct.pack("<4sII", b"glTF", 2, start + layout.length))
         file.write(struct.pack("<I4s", len(text), b"JSON") + text)
         file.write(struct.pack("<I4s", layout.length, b"BIN\0"))
-        # zeros, not a hole: a map into a hole dies on a full disk, where a write only fails
+        # zeros, not a hole: writing through a map into a hole kills the process if the disk is full; a write only fails
         for begin in range(0, layout.length, BLOCK):
             file.write(bytes(min(BLOCK, layout.length - begin)))
     for shape, mesh in zip(looks.shapes, meshes, strict=True):
@@ -116,7 +116,7 @@ def write(run: Run, path: Path) -> None:
 
 
 def _fill_animation(data: xarray.Dataset, room: Mapping[str, np.ndarray]) -> None:
-    """Poses, body by body. q and -q turn alike, but what lies between two samples does not: neighbours must agree."""
+    """Poses, body by body. q and -q are one rotation, but viewers interpolate: signs of neighbours must agree."""
     done, last = 0, None
     for block in blocks(data):
         position, orientation = poses(block)
@@ -137,7 +137,7 @@ def _fill_animation(data: xarray.Dataset, room: Mapping[str, np.ndarray]) -> Non
 def _describe(
     looks: Appearance, layout: Layout, meshes: list[Mesh], *, clock: int, views: dict[str, int], count: int
 ) -> dict[str, Json]:
-    """The JSON part. What moves all bodies is one view; each body has an accessor for its part of it."""
+    """The JSON part. One view holds the motion of all bodies; each body has an accessor for its part of it."""
     bodies = looks.count
     samplers: list[dict[str, Json]] = []
     channels: list[dict[str, Json]] = []
@@ -168,7 +168,7 @@ def _describe(
 
 
 def _mesh(shape: Shape, layout: Layout) -> Mesh:
-    """Room for a shape. Without normals a viewer draws flat triangles."""
+    """Reserve memory for a shape. Without normals, a viewer draws flat triangles."""
     low, high = ([_single(x) for x in f(shape.vertices, axis=0)] for f in (np.min, np.max))
     attributes = {"POSITION": layout.array(len(shape.vertices), "VEC3", target=VERTICES, min=low, max=high)}
     if shape.smooth:
@@ -185,7 +185,7 @@ def _fill_mesh(path: Path, start: int, layout: Layout, shape: Shape, mesh: Mesh)
 
 
 def _normals(shape: Shape) -> NDArray[np.float64]:
-    """Unit normals at the vertices: means over the triangles there, weighted by their areas."""
+    """Unit normals at the vertices: area-weighted means over the adjacent triangles."""
     corners = shape.vertices[shape.faces]
     face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normals = np.zeros_like(shape.vertices)
@@ -199,5 +199,5 @@ def _map(path: Path, offset: int, shape: tuple[int, ...], kind: str = "<f4") -> 
 
 
 def _single(x: float) -> float:
-    """As it is read back: bounds must hold for the stored numbers."""
+    """Numbers in single precision: bounds must hold for the stored numbers."""
     return float(np.float32(x))

@@ -1,4 +1,4 @@
-"""GSD, the format of HOOMD-blue that OVITO shows with shapes: quaternions scalar first, single precision."""
+"""GSD, the format of HOOMD-blue, which OVITO shows with shapes: quaternions scalar first, single precision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write_bodies(run: Run, path: Path) -> None:
-    """A particle for each body, of the type of its shape; invariants are logged, and momenta in double precision."""
+    """Write a particle for each body, typed by its shape; invariants are logged, and momenta in double precision."""
     import gsd.hoomd
 
     looks = appearance_of(run.system)
@@ -47,7 +47,7 @@ def write_bodies(run: Run, path: Path) -> None:
 
 
 def write_particles(run: Run, path: Path) -> None:
-    """The particles of all bodies, each once, with type, mass and the number of its body; invariants are logged."""
+    """Write the particles of all bodies, each once, with type, mass and number of the body; invariants are logged."""
     import gsd.hoomd
 
     looks, atoms = appearance_of(run.system), atoms_of(run)
@@ -68,7 +68,7 @@ def write_particles(run: Run, path: Path) -> None:
 
 
 def _frame(run: Run, frame: Frame, box: list[float]) -> gsd.hoomd.Frame:
-    """A frame with all but its particles."""
+    """A frame with everything except its particles."""
     import gsd.hoomd
 
     written = gsd.hoomd.Frame()
@@ -81,7 +81,7 @@ def _frame(run: Run, frame: Frame, box: list[float]) -> gsd.hoomd.Frame:
 
 
 def _box(run: Run, reach: float) -> list[float]:
-    """A box about the origin, large enough for all frames: nothing is periodic, but the format wants one."""
+    """A box about the origin, large enough for all frames: nothing is periodic, but the format requires a box."""
     far = np.zeros(3)
     for frame in frames(run):
         far = np.fmax(far, np.abs(frame.position).max(axis=0) + frame.scale * reach)
@@ -90,11 +90,11 @@ def _box(run: Run, reach: float) -> list[float]:
 
 
 def _describe(shape: Shape, scale: float) -> dict[str, Json]:
-    """A shape as HOOMD-blue writes it."""
+    """A shape in the notation of HOOMD-blue."""
     vertices = scale * shape.vertices
     if shape.kind == "ellipsoid":
         upright = np.allclose((shape.vertices / shape.half_extents) ** 2 @ np.ones(3), 1.0)
-        if upright:  # of a body whose principal axes are its axes
+        if upright:  # if the principal axes are the axes of the body
             return {"type": "Ellipsoid", **dict(zip("abc", (scale * shape.half_extents).tolist(), strict=True))}
     if shape.kind == "box" or (shape.kind == "hull" and not shape.smooth):
         return {"type": "ConvexPolyhedron", "vertices": vertices.tolist(), "rounding_radius": 0.0}

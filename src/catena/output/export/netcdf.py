@@ -1,7 +1,9 @@
-"""NetCDF 3 with 64-bit offsets: every sample of every field and invariant, in double precision, the case in the attributes.
+"""NetCDF 3 with 64-bit offsets: every sample of every field and invariant, in double precision, with the case in the
+attributes.
 
-Time is the record dimension: the file is a head, then one record for each sample with the numbers of all variables, big endian. So a
-run of any length is written sample by sample. The head is that of the NetCDF classic format specification.
+Time is the record dimension: the file is a header, then one record for each sample with the numbers of all variables,
+big endian. So a run of any length is written sample by sample. The header follows the NetCDF classic format
+specification.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ CHAR, DOUBLE = 2, 6
 
 
 def write(run: Run, path: Path) -> None:
-    """The arrays of `run.data` under their names and dimensions."""
+    """Write the arrays of `run.data` with their names and dimensions."""
     data = run.data
-    # what a store says of itself holds for its numbers, whatever catena exports them
+    # attributes of a store belong to its numbers, whichever version of catena exports them
     known = dict(data.attrs) if run.origins else _describe_here(run.plan)
     known |= {"continued": run.changes} if run.changes else {}
     attributes = {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
@@ -47,17 +49,17 @@ def write(run: Run, path: Path) -> None:
 
 
 def _describe_here(plan: Plan) -> dict[str, Json]:
-    """What a store of this run would say; rows of many numbers are left out as there."""
+    """The attributes that a store of this run would have; long rows of numbers are omitted as in a store."""
     return store_attributes(plan, Origin.here(plan.program_digest()), plan.describe(apart={}))
 
 
 def _head(data: xarray.Dataset, attributes: Mapping[str, str]) -> bytes:
-    """All before the first record."""
+    """Everything before the first record."""
     dimensions = ["time", *(str(name) for name in data.sizes if name != "time")]
     sizes = [0, *(data.sizes[name] for name in dimensions[1:])]  # 0 marks the record dimension
 
     def head(start: int) -> bytes:
-        """The head, if the first record begins at `start`."""
+        """The header, if the first record begins at `start`."""
         variables, begin = [], start
         for name, array in data.variables.items():
             length = 8 * int(np.prod(array.shape[1:]))
@@ -82,7 +84,7 @@ def _head(data: xarray.Dataset, attributes: Mapping[str, str]) -> bytes:
 
 
 def _attributes(attributes: Mapping[str, str]) -> bytes:
-    """Attributes that are text."""
+    """The attributes that are text."""
     texts = {name: text.encode() for name, text in attributes.items()}
     return _list(ATTRIBUTE, [_name(name) + _integers(CHAR, len(text)) + _pad(text) for name, text in texts.items()])
 

@@ -1,4 +1,4 @@
-"""PDB: atoms once, with their elements, a MODEL for each sample; a body is a residue, as the groups of a molecule are."""
+"""PDB: atoms with their elements, a MODEL for each sample; a body is a residue, as the groups of a molecule are."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from .shared import frames
 if TYPE_CHECKING:
     from ...running.runs import Run
 
-SMALLEST = 0.1  # extent of what is written, of which three decimals leave something
-FARTHEST = 999.9995  # what the columns of a coordinate hold, on both sides of zero
+SMALLEST = 0.1  # extent: with three decimals, anything smaller would be lost
+FARTHEST = 999.9995  # the columns of a coordinate hold this, with either sign
 
 
 def write(run: Run, path: Path) -> None:
-    """All samples; places in angstrom, if the run is, to three decimals, which is all that the format holds."""
+    """Write all samples; positions in the unit of the run (PDB means angstrom) to three decimals, the format's
+    limit."""
     looks, atoms = appearance_of(run.system), atoms_of(run)
     heads = []
     for k, (name, body) in enumerate(zip(atoms.species, atoms.body.tolist(), strict=True)):

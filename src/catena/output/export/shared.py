@@ -1,4 +1,4 @@
-"""What several formats need: frames one after the other, names, and rows of numbers."""
+"""Shared by several formats: frames in order, names, and rows of numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Frame(NamedTuple):
     ----------
     number, step, time : of the sample
     position, orientation : (n, 3), (n, 4) scalar first
-    scale : the size of a body that changes it, 1 of all others
+    scale : scale of a scaling body, 1 for all others
     fields : all arrays of the sample, by name
     """
 
@@ -36,7 +36,7 @@ class Frame(NamedTuple):
 
 
 def frames(run: Run) -> Iterator[Frame]:
-    """The samples of a run with bodies, in order, some of them in memory at a time."""
+    """The samples of a run with bodies, in order, a block of them in memory at a time."""
     number = 0
     for block in blocks(run.data):
         position, orientation = poses(block)
@@ -49,18 +49,18 @@ def frames(run: Run) -> Iterator[Frame]:
 
 
 def scalars_of(run: Run, frame: Frame) -> dict[str, float]:
-    """The invariants that are single numbers; the energy under a name that programs do not take for a potential one."""
+    """The invariants that are single numbers; other programs must not take the energy for a potential one."""
     names = [invariant.name for invariant in run.system.invariants if invariant.shape == ()]
     return {("total_energy" if name == "energy" else name): float(frame.fields[name]) for name in names}
 
 
 def names_of_shapes(looks: Appearance) -> list[str]:
-    """A name for each distinct shape: what it is, and its number."""
+    """A name for each distinct shape: its kind and its number."""
     return [f"{shape.kind}{k}" for k, shape in enumerate(looks.shapes)]
 
 
 def lines_of(columns: Array, heads: Sequence[str] = (), tails: Sequence[str] = ()) -> str:
-    """Rows of numbers as text with all their digits, between what stands before and after each."""
+    """Rows of numbers as text with all digits, each between a head and a tail."""
     before = heads or [""] * len(columns)
     after = tails or [""] * len(columns)
     rows = (" ".join(map(repr, row)) for row in columns.tolist())

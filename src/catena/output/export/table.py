@@ -1,4 +1,4 @@
-"""CSV: a row for each sample, a column for each number that belongs to no single body."""
+"""CSV: a row for each sample, a column for each number that does not belong to a single body."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write(run: Run, path: Path) -> None:
 
 
 def _columns(system: System, part: Field) -> list[str]:
-    """The names of the numbers of a field: those of the system, or the field's with an index."""
+    """Names of the numbers of a field: those of the system, or that of the field with an index."""
     labels = scene_or_nothing(system).labels
     if part.name in labels:
         return list(labels[part.name])

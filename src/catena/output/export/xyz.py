@@ -1,7 +1,8 @@
-"""Extended XYZ, as OVITO and ASE read it: quaternions scalar last, shapes as semi-axes.
+"""Extended XYZ, for OVITO and ASE: quaternions scalar last, shapes as semi-axes.
 
-The species is the name of a type, whatever it is. ASE knows elements only, and takes the atomic number Z where there is one: 0 for
-what is no element.
+The species is the name of a type, whatever it is. ASE knows only elements and reads the atomic number Z if it is there:
+0 if the type is
+no element.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from .shared import Frame, frames, lines_of, names_of_shapes, scalars_of
 if TYPE_CHECKING:
     from ...running.runs import Run
 
-VECTORS = {"momentum": "momenta", "angular_momentum": "angular_momentum"}  # the first as ASE calls it
+VECTORS = {"momentum": "momenta", "angular_momentum": "angular_momentum"}  # the first is the name in ASE
 
 
 def write_bodies(run: Run, path: Path) -> None:
-    """A particle for each body, with its orientation (x, y, z, w) and the semi-axes of its shape along its axes.
+    """Write a particle for each body, with its orientation (x, y, z, w) and the semi-axes of its shape along its axes.
 
-    Its species names the shape: bodies of one shape are of one type.
+    Its species names the shape: bodies of equal shape have the same type.
     """
     looks = appearance_of(run.system)
     semi_axes = np.array([looks.shapes[k].half_extents for k in looks.shape_of])
@@ -43,7 +44,7 @@ def write_bodies(run: Run, path: Path) -> None:
 
 
 def write_particles(run: Run, path: Path) -> None:
-    """The particles of all bodies, each once, with the name of its type, the number of its body and that of its type."""
+    """Write the particles of all bodies, each once, with the name of its type, and the numbers of its body and type."""
     looks, atoms = appearance_of(run.system), atoms_of(run)
     heads = [f"{name} {atomic_number(name)} " for name in atoms.species]
     tails = [f" {body} {kind}" for body, kind in zip(atoms.body.tolist(), atoms.kind.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""What a system looks like: the shapes of its bodies, their particles, links and joints; or the path of a point."""
+"""The appearance of a system: the shapes of its bodies, their particles, links and joints; or the path of a point."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .shapes import Shape, cone_of, shape_of
 if TYPE_CHECKING:
     pass
 
-JOINT = 1.25  # radius of a joint, of the least half extent of its bodies ...
-LARGEST_JOINT, LEAST_JOINT = 0.3, 0.03  # ... and of the largest
-PIN = 0.4  # radius of a hinge between atoms, of the largest of them, at most
-PARTICLE = 0.11  # radius of a particle, of the mean distance of particles from the centre of their body
+JOINT = 1.25  # radius of a joint, relative to the smallest half extent of its bodies ...
+LARGEST_JOINT, LEAST_JOINT = 0.3, 0.03  # ... and its limits, relative to the largest
+PIN = 0.4  # largest radius of a hinge between atoms, relative to the largest atom
+PARTICLE = 0.11  # radius of a particle, relative to the mean distance of particles from the centre of their body
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Where two bodies are held together: a point of each, in its own axes. Body -1 is the ground.
+    """The connection of two bodies: a point of each, in its own axes. Body -1 is the ground.
 
-    `axis` is the direction, in the axes of the parent, about or along which the joint lets its child move, if it has one; `size` the
-    radius with which it is drawn.
+    `axis` is the direction, in the axes of the parent, about or along which the joint lets its child move, if there is
+    one; `size` is the radius with which it is drawn.
     """
 
     parent: int
@@ -51,10 +51,10 @@ class Appearance:
     ----------
     shapes : distinct shapes
     shape_of : (n,) the shape of each body
-    particle_body, particle_at : (m,), (m, 3) the body of each particle and its place in the axes of that body
+    particle_body, particle_at : (m,), (m, 3) the body of each particle, and its position in the axes of that body
     particle_size : (m,) radius
     particle_colour : (m,) red, green and blue, if they are atoms
-    links : (l, 2) neighbours between which a line is drawn
+    links : (l, 2) neighbours connected by a line
     joints : points that two bodies share
     traced : (n, 3) the point of each body, in its axes, that leaves a trail
     """
@@ -76,17 +76,17 @@ class Appearance:
 
 
 def has_bodies(system: System) -> bool:
-    """Whether a system shows bodies."""
+    """Whether a system has bodies to show."""
     return bool(scene_or_nothing(system).bodies)
 
 
 def bodies_of(system: System) -> tuple[Body, ...]:
-    """The bodies of a system that shows some."""
+    """The bodies of a system that has some to show."""
     return scene_or_nothing(system).bodies
 
 
 def appearance_of(system: System) -> Appearance:
-    """The looks of a system with bodies."""
+    """The appearance of a system with bodies."""
     scene = scene_or_nothing(system)
     bodies = Alike(scene.bodies)
     shapes = tuple(_shape(body, scene) for body in bodies.distinct)
@@ -129,11 +129,11 @@ def _particles_of(bodies: Alike[Body], counts: NDArray[np.int64]) -> Array:
 
 
 def _trace(system: System, bodies: int, shapes: Sequence[Shape]) -> Array:
-    """The centres of bodies that move about; of one that only turns, the tip of its longest axis."""
+    """The traced points: centres of moving bodies; for a body that only turns, the tip of its longest axis."""
     if any(f.name == "position" for f in system.fields):
         return np.zeros((bodies, 3))
     vertices = shapes[0].vertices
-    if shapes[0].kind == "cone":  # just above the middle of its base, where it is not hidden
+    if shapes[0].kind == "cone":  # just above the middle of its base, where it is visible
         return 1.02 * vertices[-2].reshape(1, 3)
     extents = np.abs(vertices).max(axis=0)
     return 1.02 * np.where(np.arange(3) == np.argmax(extents), extents, 0.0).reshape(1, 3)
@@ -147,7 +147,7 @@ def _particle_size(body: Body) -> float:
 
 
 def _joint(joint: Held, shapes: Sequence[Shape], shape_of_body: NDArray[np.int64]) -> Joint:
-    """A joint sticks out of the thinner of its two bodies, and is never larger than a good part of one."""
+    """A joint to draw: it sticks out of the thinner of its two bodies, and its size is limited by their extents."""
     at_parent, at_child = (np.array(point, dtype=float) for point in joint.at)
     extents = [shapes[shape_of_body[j]].half_extents for j in (joint.parent, joint.child) if j >= 0]
     size = min(min(JOINT * float(e.min()), LARGEST_JOINT * float(e.max())) for e in extents)

@@ -1,4 +1,4 @@
-"""The charts of the page: how far each invariant is from its start, over all samples of the run."""
+"""The charts of the page: the deviation of each invariant from its start, over all samples of the run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .samples import blocks, only
 if TYPE_CHECKING:
     from ...running.runs import Run
 
-POINTS = 1200  # of a curve: more cannot be told apart on a screen
+POINTS = 1200  # of a curve: more cannot be distinguished on a screen
 
 
 def charts(run: Run) -> tuple[list[dict[str, Json]], int]:
-    """The deviation of each invariant from its start, and how many samples each point of a curve stands for.
+    """The deviation of each invariant from its start, and the number of samples for each point of a curve.
 
-    Where a point stands for several samples it is their least and their largest value, so no peak is lost.
+    If a point stands for several samples, it is their minimum and maximum, so no peak is lost.
     """
     invariants = run.system.invariants
     count = run.data.sizes["time"]

@@ -1,4 +1,4 @@
-"""What the bodies can be coloured by: scalars of each body, or of the whole system, in every frame."""
+"""Scalars by which bodies can be coloured: of each body, or of the whole system, in every frame."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from ...systems.chain.interactions import Interactions
 
 LEVELS = 255  # a colour map has 256 colours
-TAIL = 0.01  # part of the numbers at each end that may be cut off ...
-MUCH = 1.5  # ... if the rest needs so much less of a range
+TAIL = 0.01  # fraction of the numbers at each end that may be cut off ...
+MUCH = 1.5  # ... if this makes the range so many times smaller
 
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
     """A number for each body in each frame, as one of 256 levels from `low` to `high`.
 
-    `is_cut` says that some numbers lie beyond; they have the colour of the nearer end.
+    `is_cut`: some numbers lie outside this range; they have the colour of the nearer end.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Scalar:
 
 
 def scalars(system: System, frames: xarray.Dataset) -> list[Scalar]:
-    """Everything that varies and that bodies, or a path, can be coloured by, for the frames that are shown."""
+    """All varying scalars by which bodies, or a path, can be coloured, for the frames that are shown."""
     found = dict((_of_bodies if has_bodies(system) else _of_coordinates)(system, frames))
     found |= dict(_find_stored(frames, known=set(found)))
     listed = [_level(name, values) for name, values in found.items()]
@@ -54,7 +54,7 @@ def _of_bodies(system: System, frames: xarray.Dataset) -> Iterator[tuple[str, Ar
     position, orientation = poses(frames)
     if "position" in frames:
         yield "distance from the start", np.linalg.norm(position - position[0], axis=-1)
-    if "scale" in frames:  # then momenta are not those of a rigid body
+    if "scale" in frames:  # then momenta include those of the change of scale
         return
     count = len(bodies.which)
     y = frames["angular_momentum"].values.reshape(len(position), count, 3)
@@ -68,7 +68,7 @@ def _of_bodies(system: System, frames: xarray.Dataset) -> Iterator[tuple[str, Ar
         yield "speed", np.linalg.norm(p, axis=-1) / mass
     yield "kinetic energy", kinetic
     links = scene_or_nothing(system).links
-    pairwise = links is not None and not links.has_bonds  # by pairs of particles only
+    pairwise = links is not None and not links.has_bonds  # only potentials between pairs of particles
     if links and pairwise and pairs_in(links) * len(position) <= MOST_PAIRS and np.isfinite(kinetic).all():
         tension, energy = link_forces(links, position, orientation)
         yield "energy, with half of its links", kinetic + 0.5 * _of_both_sides(links, energy)
@@ -80,7 +80,7 @@ def _of_bodies(system: System, frames: xarray.Dataset) -> Iterator[tuple[str, Ar
 
 
 def _of_both_sides(links: Interactions, values: Array) -> Array:
-    """The sum over the links of each body, (m, n), of numbers of the links (m, links); an end has one link only."""
+    """The sum of numbers of the links (m, links) over the links of each body, (m, n); an end body has only one link."""
     bodies = np.zeros((len(values), len(links.bodies)))
     for side in links.sides:
         bodies[:, side] += values
@@ -94,7 +94,7 @@ def _of_coordinates(system: System, frames: xarray.Dataset) -> Iterator[tuple[st
 
 
 def _find_stored(frames: xarray.Dataset, known: set[str]) -> Iterator[tuple[str, Array]]:
-    """The stored fields: scalars, and components of vectors; of each body, or of the whole system."""
+    """The stored fields: scalars, and components of vectors, of each body or of the whole system."""
     yield "time", frames["time"].values
     for name, array in frames.data_vars.items():
         label = str(name).replace("_", " ")
@@ -110,7 +110,7 @@ def _find_stored(frames: xarray.Dataset, known: set[str]) -> Iterator[tuple[str,
 
 
 def _level(name: str, values: Array) -> Scalar | None:
-    """As levels; None if nothing is to be seen: constant, or nowhere finite."""
+    """Numbers as levels; None if there is nothing to see: constant, or nowhere finite."""
     finite = np.isfinite(values)
     if not finite.any():
         return None

@@ -1,4 +1,4 @@
-"""What a run is, in a few words: for the page, and for a notebook."""
+"""A summary of a run: for the page, and for a notebook."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ...text.plain import clip
 if TYPE_CHECKING:
     from ...running.runs import Run
 
-LONGEST = 400  # characters of a fact
+LONGEST = 400  # characters of a value
 
 
 def facts(run: Run, *, samples: int | None = None) -> list[tuple[str, str]]:
-    """What a run is, in short: names and values. Of a killed run fewer samples may be readable than it made: `samples`."""
+    """Names and values that describe a run. `samples`: of a killed run, fewer samples may be readable than it made."""
     count = run.steps // run.plan.every + 1 if samples is None else samples
     end = float(run.plan.times(run.steps))
     described = {name: in_short(value) for name, value in run.system.describe().items() if name != "kind"}
@@ -34,7 +34,7 @@ def facts(run: Run, *, samples: int | None = None) -> list[tuple[str, str]]:
 
 
 def facts_table(run: Run) -> str:
-    """The facts as a small table of HTML."""
+    """The facts as a small HTML table."""
     rows = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(run))
     return f"<table>{''.join(rows)}</table>"
 

@@ -1,4 +1,4 @@
-"""The frames of the page: which samples are shown, and their numbers as text that a script reads back."""
+"""The frames of the page: the samples to show, and their numbers as text that a script decodes."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ QUANTISED_FROM = 20_000_000  # characters of poses in single precision; beyond, 
 CHARACTERS = 4 * 4 / 3  # of a single in base64
 MOST_BYTES = 60_000_000  # of poses as 16-bit integers
 LARGEST = 32767
-FARTHEST = 1e30  # beyond, single precision comes to its end, and so does any picture
+FARTHEST = 1e30  # beyond, single precision overflows
 
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """What is shown of a run.
+    """The samples of a run that are shown.
 
     Attributes
     ----------
-    data : the samples that are shown, in memory
-    every : distance of these samples; 1 shows all
-    samples : how many the run has
+    data : these samples, in memory
+    every : distance between these samples; 1 shows all
+    samples : number of samples of the run
     position : (m, n, 3) of bodies, or of the point whose path is drawn
     orientation : (m, n, 4), or None for a path
     axes : names of the axes in which positions are drawn
-    stretch : (3,) factors with which positions are drawn, 1 unless an axis is no length
+    stretch : (3,) factors with which positions are drawn, 1 unless an axis is not a length
     """
 
     data: xarray.Dataset
@@ -53,7 +53,7 @@ class Frames:
 
     @property
     def is_quantised(self) -> bool:
-        """Whether there are so many frames that poses are rounded to 16 bits."""
+        """Whether there are so many frames that poses are stored as 16-bit integers."""
         return self._numbers * CHARACTERS > QUANTISED_FROM
 
     @property
@@ -67,12 +67,12 @@ class Frames:
             sound: NDArray[np.bool_] = np.abs(self.position).max(axis=-1) < FARTHEST
             if self.orientation is not None:
                 lengths = (self.orientation**2).sum(axis=-1)
-                sound &= (lengths > 0.25) & (lengths < 4.0)  # farther from 1 than any method that works
+                sound &= (lengths > 0.25) & (lengths < 4.0)  # a working method stays much closer to 1
         return sound
 
     @property
     def drawn(self) -> Array:
-        """(m, n, 3) the positions, and the origin where there is none that can be drawn."""
+        """(m, n, 3) the positions; the origin for poses that cannot be drawn."""
         return np.where(self.is_sound[..., None], self.position, 0.0)
 
     @property
@@ -83,7 +83,7 @@ class Frames:
 
 
 def choose_frames(run: Run, most: int) -> Frames:
-    """At most so many samples of a run, equally spaced from the first on, and fewer if a page could not hold them."""
+    """At most `most` samples of a run, equally spaced from the first on, and fewer if the page could not hold them."""
     system, samples = run.system, run.data.sizes["time"]
     with_bodies = has_bodies(system)
     width = 7 * len(bodies_of(system)) if with_bodies else 3
@@ -104,7 +104,7 @@ def choose_frames(run: Run, most: int) -> Frames:
 
 
 def _path(scene: Scene, data: xarray.Dataset) -> tuple[Array, tuple[str, ...]]:
-    """The first three coordinates as a point in space, two in a plane, one against its momentum."""
+    """The first three coordinates as a point in space, two in a plane, or one against its momentum."""
     q = data["q"].values[:, :3]
     columns, axes = [q], scene.coordinates[:3]
     if len(axes) == 1:
@@ -114,9 +114,9 @@ def _path(scene: Scene, data: xarray.Dataset) -> tuple[Array, tuple[str, ...]]:
 
 
 def encode(frames: Frames) -> tuple[dict[str, Json], dict[str, str]]:
-    """Poses as base64: how to read them, and the texts.
+    """Poses as base64: the description for decoding, and the texts.
 
-    Positions are taken from the middle of their range, so that single precision has digits for the motion.
+    Positions are measured from the middle of their range, so that single precision has its digits for the motion.
     """
     drawn = frames.drawn
     low, high = drawn.min(axis=(0, 1)), drawn.max(axis=(0, 1))
@@ -139,5 +139,5 @@ def encode(frames: Frames) -> tuple[dict[str, Json], dict[str, str]]:
 
 
 def text_of(array: np.ndarray, kind: str) -> str:
-    """Numbers as base64."""
+    """Numbers in base64."""
     return b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode("ascii")

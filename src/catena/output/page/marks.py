@@ -1,7 +1,7 @@
-"""What acts on the bodies, drawn beside them: torques of motors, loads, tweezers, fields, and the reactions of joints.
+"""Forces and torques drawn beside the bodies: torques of motors, loads, tweezers, fields, and the reactions of joints.
 
-Arrows of one kind have lengths in proportion, and the longest of a run is as long as a body. A torque is an arrow along its axis, by the
-rule of the right hand.
+Arrows of one kind are to scale; the longest of a run is as long as a body. A torque is an arrow along its axis, by the
+right-hand rule.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ...systems.chain.chain import Chain
     from ...systems.linkage.linkage import Linkage
 
-MOST_TORQUES, MOST_REACTIONS = 150, 50  # moments at which they are computed: a millisecond, or ten, each
-MOST_JOINTS = 40  # whose reactions are drawn
-MOST_PARTICLES = 200  # at which fields are drawn
+MOST_TORQUES, MOST_REACTIONS = 150, 50  # times at which they are computed: 1 ms each, or 10 ms
+MOST_JOINTS = 40  # with drawn reactions
+MOST_PARTICLES = 200  # with drawn fields
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +34,10 @@ class Marks:
 
     Attributes
     ----------
-    name : what they are; the button that shows them
-    kind : "arrow", or "line" of a spring
-    ends : (frames, m, 2, 3) from where to where, in space
-    shown : whether they are drawn before somebody asks
+    name : what they are; the label of the button that shows them
+    kind : "arrow", or "line" for a spring
+    ends : (frames, m, 2, 3) start and end in space
+    shown : whether they are visible at first
     """
 
     name: str
@@ -47,14 +47,14 @@ class Marks:
 
 
 def marks_of(run: Run, shown: Frames, reach: float) -> list[Marks]:
-    """All that can be drawn of a run; arrows are at most as long as `reach`."""
+    """All forces and torques that can be drawn for a run; arrows are at most as long as `reach`."""
     from ...systems.chain.chain import Chain
     from ...systems.linkage.linkage import Linkage
 
     if shown.orientation is None or not shown.is_sound.all():
         return []
     found: list[Marks] = []
-    with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+    with np.errstate(over="ignore", invalid="ignore"):  # a run that blew up
         if isinstance(run.system, Chain):
             found = list(_of_chain(run.system, shown, reach))
         if isinstance(run.system, Linkage):
@@ -63,7 +63,7 @@ def marks_of(run: Run, shown: Frames, reach: float) -> list[Marks]:
 
 
 def _arrows(name: str, at: Array, vectors: Array, reach: float, *, shown: bool = True) -> Iterator[Marks]:
-    """None where nothing acts."""
+    """The arrows; None if nothing acts."""
     longest = float(np.linalg.norm(vectors, axis=-1).max(initial=0.0))
     if np.isfinite(longest) and longest > 0.0:
         yield Marks(name, "arrow", np.stack([at, at + vectors * (reach / longest)], axis=2), shown)
@@ -98,7 +98,7 @@ def _of_chain(chain: Chain, shown: Frames, reach: float) -> Iterator[Marks]:
 def _of_linkage(linkage: Linkage, run: Run, shown: Frames, reach: float) -> Iterator[Marks]:
     """Motors and drives along their axes, loads, fields at particles, reactions at joints.
 
-    Where they act is that of each frame; how strong they are is known at some of them, and interpolated in between.
+    Positions are those of each frame; magnitudes are computed in some frames and interpolated in the others.
     """
     from ...analysis.linkage_reactions import load_at
     from ...systems.linkage.joint_forces import Load

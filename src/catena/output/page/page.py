@@ -1,4 +1,4 @@
-"""One page that shows a run: the motion in space, the invariants, the audit. It needs a browser and nothing else."""
+"""A page that shows a run: the motion in space, the invariants, the audit. It needs only a browser."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 MOST_FRAMES = 2000
 NOTEBOOK_HEIGHT = 760
-MOST_PARTICLES, MOST_LINKS = 1000, 250  # that are drawn unless asked for: more would slow the page down
-PARTICLES_HELD = 200_000  # that can be asked for: more would make the page larger than its frames
+MOST_PARTICLES, MOST_LINKS = 1000, 250  # drawn at first: more would slow the page down
+PARTICLES_HELD = 200_000  # that can be switched on: more would make the page larger than its frames
 PAINTED = {"ellipsoid": "octants", "cone": "octants", "disc": "quadrants", "rod": "quadrants"}
 ONE_COLOUR, BY_FACE = -1, -2  # instead of a scalar
-LINK = 0.07  # radius of a link, of the extent of the bodies ...
-LEAST_LINK, LONG_LINK = 0.001, 0.1  # ... but not below this part of the whole, unless that is much of its own length
+LINK = 0.07  # radius of a link, as a fraction of the extent of the bodies ...
+LEAST_LINK, LONG_LINK = 0.001, 0.1  # ... but at least this fraction of the whole, and at most that of its own length
 GROUND_GAP = 1.2  # distance of the middle of the ground from the point of its joint, in radii of the joint
 PREFERRED = ("tension, mean of its links", "speed", "angular speed")
 
@@ -55,15 +55,15 @@ class Page:
 
     Attributes
     ----------
-    html : the whole page; it asks for nothing from anywhere
-    notes : what is left out of it, in words
+    html : the whole page; it loads nothing from elsewhere
+    notes : what the page leaves out, in words
     """
 
     html: str = field(repr=False)
     notes: tuple[str, ...] = ()
 
     def save(self, path: str | Path) -> None:
-        """Write the page into a file, which appears whole or not at all."""
+        """Write the page to a file, which appears complete or not at all."""
         write_text(path, self.html)
 
     def _repr_html_(self) -> str:
@@ -79,15 +79,16 @@ def page_of(run: Run, *, title: str | None = None, frames: int | None = None) ->
     Parameters
     ----------
     run : a run, finished or not, in memory or stored
-    title : heading; by default what moved
-    frames : most samples that are shown, 2000 if None; if there are more, every k-th is, and the page says so
+    title : heading; by default the name of the problem or system
+    frames : largest number of samples to show, 2000 if None; if there are more, every k-th is shown, and the page says
+        so
     """
     most = MOST_FRAMES if frames is None else positive_integer(frames, "frames")
     if most < 2:
         raise InputError("frames = 1", where="view.frames", do="give two or more")
     scene_of(run.system, where="view")
     shown = choose_frames(run, most)
-    with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+    with np.errstate(over="ignore", invalid="ignore"):  # a run that blew up
         drawn, length = charts(run)
         coloured = scalars(run.system, shown.data)
     notes = _notes(run, shown, length)
@@ -134,9 +135,9 @@ def assemble(
     Parameters
     ----------
     charted : title of the charts
-    sections : HTML of all that stands below them
-    time_name, time_unit : what the clock shows
-    description, arrays : what the script on the page reads
+    sections : HTML of everything below them
+    time_name, time_unit : labels of the clock
+    description, arrays : data for the script on the page
     """
     text = Template(_part("template.html")).substitute(
         title=escape(heading),
@@ -164,7 +165,7 @@ def _part(name: str) -> str:
 
 
 def _title(run: Run) -> str:
-    """The problem, or what moves, in words."""
+    """The name of the problem or system, in words."""
     name = run.plan.name.replace("_", " ")
     return name[:1].upper() + name[1:] if name else str(run.system.in_words)
 
@@ -204,12 +205,12 @@ def describe(
     system: System, shown: Frames, last: float, drawn: list[dict[str, Json]], coloured: list[Scalar], heading: str,
     first: Sequence[str] = (),
 ) -> tuple[dict[str, Json], dict[str, str]]:  # fmt: skip
-    """What the script on the page reads: JSON, and arrays by name.
+    """The data for the script on the page: JSON, and arrays by name.
 
     Parameters
     ----------
     last : time of the last sample
-    first : names of scalars that bodies are coloured by before all others
+    first : names of scalars that are preferred as colours of the bodies
     """
     reading, arrays = encode(shown)
     looks = appearance_of(system) if has_bodies(system) else None
@@ -251,7 +252,7 @@ def describe(
 
 
 def _add_marks(run: Run, shown: Frames, description: dict[str, Json], arrays: dict[str, str]) -> None:
-    """What acts on the bodies, for the script on the page."""
+    """Add the forces and torques on the bodies to the data for the script on the page."""
     if description["bodies"] is None:
         return
     reaches = np.array([shape.reach for shape in appearance_of(run.system).shapes])
@@ -264,10 +265,10 @@ def _add_marks(run: Run, shown: Frames, description: dict[str, Json], arrays: di
 
 
 def _arrows(looks: Appearance, shown: Frames) -> tuple[dict[str, Json], str]:
-    """Lengths of the axes of a single body, and its angular momentum in space in every frame, to the largest of the run."""
+    """Lengths of the axes of a single body, and its angular momentum in space in every frame, over the largest."""
     shape = looks.shapes[0]
     assert shown.orientation is not None
-    with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+    with np.errstate(over="ignore", invalid="ignore"):  # a run that blew up
         spin = rotations.rotate(shown.orientation[:, 0], shown.data["angular_momentum"].values)
         spin = spin / (np.linalg.norm(spin, axis=1).max() or 1.0)
     spin = np.where(np.isfinite(spin) & shown.is_sound[:, :1], spin, 0.0)
@@ -276,13 +277,13 @@ def _arrows(looks: Appearance, shown: Frames) -> tuple[dict[str, Json], str]:
 
 
 def _upwards(system: System) -> Array:
-    """Against gravity; z where there is none."""
+    """The direction against gravity; z without gravity."""
     gravity = np.array(scene_or_nothing(system).gravity, dtype=float)
     return -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
 
 
 def _plate(joint: Joint, shown: Frames, up: Array) -> list[float] | None:
-    """Where the ground of a joint is drawn: on the side of its point that the body does not begin on."""
+    """Position of the ground at a joint: on the side of its point away from the body at the start."""
     if joint.parent >= 0:
         return None
     side = -1.0 if (shown.drawn[0, joint.child] - joint.at_parent) @ up > 0.0 else 1.0
@@ -290,7 +291,7 @@ def _plate(joint: Joint, shown: Frames, up: Array) -> list[float] | None:
 
 
 def _link_size(looks: Appearance, shown: Frames) -> float:
-    """Radius with which links are drawn: thin beside the bodies, but seen where these are far apart, as in a slender rod."""
+    """Radius of links: thin beside the bodies, but visible if these are far apart, as in a slender rod."""
     beside = LINK * float(np.mean([shape.half_extents.max() for shape in looks.shapes]))
     places = shown.drawn[0]
     if not len(looks.links):
@@ -354,7 +355,7 @@ def _colour(verdict: str, contradicts: bool) -> str:
 
 
 def _table(head: Sequence[str], numbers: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]) -> str:
-    """A table whose last column has the colour of its verdict."""
+    """A table whose last column is coloured by its verdict."""
 
     def line(tag: str, texts: Sequence[str], verdict: str = "") -> str:
         marks = [' class="number"' if name in numbers else "" for name in head]
@@ -367,7 +368,7 @@ def _table(head: Sequence[str], numbers: Sequence[str], rows: Sequence[tuple[Seq
 
 
 def _typeset(text: str) -> str:
-    """As a page shows it: an unknown number is a dash, +- one sign."""
+    """A number as the page shows it: unknown is a dash, +- one character."""
     return "\u2013" if text == "-" else text.replace("+-", "\u00b1").replace("\n", " ")
 
 

@@ -1,4 +1,4 @@
-"""Pages of motions that no run made: a mode that oscillates, equilibria along a path."""
+"""Pages of motions that are not runs: a mode that oscillates, equilibria along a path."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mode_page(modes: Modes, mode: int, amplitude: float | None, title: str | Non
 
     Parameters
     ----------
-    amplitude : of the modal displacement; None: as much as is well seen
+    amplitude : of the modal displacement; None: large enough to see well
     """
     size = modes.visible_amplitude(mode) if amplitude is None else amplitude
     omega = abs(float(modes.omega[mode]))
@@ -56,7 +56,7 @@ def mode_page(modes: Modes, mode: int, amplitude: float | None, title: str | Non
 
 def path_page(path: EquilibriumPath, title: str | None) -> Page:
     """Equilibria along a path, one frame each."""
-    held = max(1, round(FRAMES / len(path.states)))  # frames for each: a few would be over in a moment
+    held = max(1, round(FRAMES / len(path.states)))  # frames for each: a few states would be over in a moment
     numbers = np.repeat(np.arange(len(path.states)), held)
     position, orientation = (
         np.array([path.states[k].fields[name] for k in numbers]) for name in ("position", "orientation")
@@ -99,10 +99,10 @@ def pose_page(
     ----------
     time : (m,) what the clock shows, called `time_name`
     position, orientation : (m, n, 3), (m, n, 4)
-    momenta : (m, n, 3) twice: momentum, and angular momentum in the bodies; they are what bodies can be coloured by
+    momenta : (m, n, 3) twice: momentum, and angular momentum in the bodies; bodies can be coloured by them
     charts : curves by name, (m,) each
-    sections : HTML of what stands below the charts
-    colour : what bodies are coloured by at first
+    sections : HTML below the charts
+    colour : the initial colouring of the bodies
     """
     import xarray
 
@@ -128,7 +128,7 @@ def _chart(name: str, values: Array) -> dict[str, Json]:
 
 
 def _frequencies(modes: Modes, shown: int) -> str:
-    """A table of frequencies, the mode that is shown in bold."""
+    """A table of frequencies, with the mode that is shown in bold."""
     lines = [
         '<tr><th>mode</th><th class="number">omega</th><th class="number">period</th><th class="number">error to be expected</th></tr>'
     ]

@@ -1,4 +1,4 @@
-"""The samples of a run in blocks, so that runs of any length pass through little memory."""
+"""The samples of a run in blocks, so that runs of any length need little memory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ BLOCK_BYTES = 2**24
 
 
 def blocks(data: xarray.Dataset, *, every: int = 1, multiple: int = 1) -> Iterator[xarray.Dataset]:
-    """Every k-th sample, some of them at a time, in memory.
+    """Every k-th sample, block by block, in memory.
 
     Parameters
     ----------
     data : samples along `time`
-    every : distance of the samples that are taken
-    multiple : the blocks, but for the last, begin at a multiple of this number of samples
+    every : distance between the samples that are used
+    multiple : all blocks except the last begin at a multiple of this number of samples
     """
     count = data.sizes["time"]
     row = sum(array.dtype.itemsize * array.size // count for array in data.variables.values()) if count else 1
@@ -42,5 +42,5 @@ def poses(block: xarray.Dataset) -> tuple[Array, Array]:
 
 
 def only(data: xarray.Dataset, names: Iterable[str]) -> xarray.Dataset:
-    """The named arrays that there are."""
+    """The arrays with these names, as far as they exist."""
     return data[[name for name in names if name in data.variables]]

@@ -1,4 +1,4 @@
-"""The surface of a body: triangles in the axes in which the body was given, about its origin."""
+"""The surface of a body: triangles in the axes in which the body was given, relative to its origin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Faces = NDArray[np.int64]
 
 AROUND = 32  # corners of a circle
 ALONG = 16  # rings of a sphere from pole to pole
-FLAT = 0.02  # of the largest extent: the thickness with which a flat body, or a line, can still be seen
+FLAT = 0.02  # of the largest extent: the thickness at which a flat body, or a line, is still visible
 CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 BOX_FACES = np.array(
     [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1],
@@ -51,10 +51,10 @@ class Shape:
 
 
 def shape_of(body: Body) -> Shape:
-    """What a body looks like.
+    """The shape of a body.
 
-    A body of particles is their convex hull. One given by its inertia alone is the ellipsoid of the same mass and
-    inertia, semi-axes sqrt(5 d_k / m) along the principal axes.
+    A body of particles is their convex hull. A body given by its inertia alone is the ellipsoid of the same mass and
+    inertia, with semi-axes sqrt(5 d_k / m) along the principal axes.
     """
     given = {name: np.array(value) for name, value in body.describe().items()}
     if body.shape == "box":
@@ -78,10 +78,10 @@ def shape_of(body: Body) -> Shape:
 
 
 def cone_of(body: Body, center: Array) -> Shape | None:
-    """The solid cone with its tip in the fixed point and the moments of a top about it; None if it is none.
+    """The solid cone with its tip at the fixed point and the moments of a top about it; None if there is none.
 
     d = m (3/20 a^2, 3/20 b^2, 3/5 h^2) for the semi-axes a, b of its base and its height h, which points along a
-    principal axis: so must the centre of mass.
+    principal axis, as the centre of mass must.
     """
     along = body.frame_matrix.T @ center
     k = int(np.argmax(np.abs(along)))
@@ -182,10 +182,10 @@ def _turn_back(local: Array, axes: Array, middle: Array) -> Array:
 
 
 def _outwards(faces: Faces, axes: Array) -> Faces:
-    """Triangles found in axes of either hand."""
+    """Triangles found in left- or right-handed axes, oriented outwards."""
     return faces if np.linalg.det(axes) > 0.0 else faces[:, ::-1]
 
 
 def thicken(extents: Array) -> Array:
-    """Extents none of which is too thin to be seen."""
+    """Extents with a minimum, so that each is visible."""
     return np.maximum(extents, FLAT * extents.max())

@@ -1,4 +1,4 @@
-"""What pulls at the links of a chain, from the poses of its bodies."""
+"""The tension of the links of a chain, from the poses of its bodies."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 from ...systems.chain.interactions import Interactions
 from ...systems.potentials.pair_potentials import Pairwise
 
-NODES = 4096  # of the table of a potential: a hundred times finer than 256 colours can show
-FARTHEST = 1000  # octaves from 1: what a power of two can say
+NODES = 4096  # of the table of a potential: a hundred times finer than 256 colours
+FARTHEST = 1000  # octaves from 1: the range of powers of two
 CLOSEST = 1e-6  # of the largest distance: below it, a potential counts as constant
-MOST_PAIRS = 5e7  # of particles, in all frames: a few seconds
+MOST_PAIRS = 5e7  # pairs of particles in all frames: a few seconds
 AT_ONCE = 2**18  # pairs in one array
 
 Tables: TypeAlias = "dict[tuple[Pairwise, tuple[int, int]], tuple[Callable[[Array], Array], Callable[[Array], Array]]]"
@@ -100,7 +100,7 @@ def _tables(potential: Pairwise, r: Array, known: Tables) -> tuple[Callable[[Arr
 
     Potentials are evaluated one number at a time; there may be millions here, and they only become colours.
     """
-    seen = r[np.isfinite(r) & (r > 0.0)]  # a store may say that bodies are anywhere
+    seen = r[np.isfinite(r) & (r > 0.0)]  # a store may hold any positions
     high = float(seen.max()) if seen.size else 1.0
     low = max(float(seen.min()) if seen.size else 1.0, CLOSEST * high)
     octave = (max(int(np.floor(np.log2(low))), -FARTHEST), min(int(np.ceil(np.log2(high))), FARTHEST))
