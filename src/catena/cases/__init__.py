@@ -1,7 +1,8 @@
-"""Cases: a run described by a TOML file, with the names and arguments of Python and nothing else.
+"""Cases: a run described by a TOML file, with exactly the names and arguments of Python.
 
-`positions` finds keys in the text, `source` reads text and overrides, `tables` holds the models of the tables,
-`kinds` one file per kind of system, `whole_case` puts them together, `wording` says what a model refused, `reading` puts a case together.
+`positions` finds keys in the text, `source` reads text and overrides, `tables` defines the models of the tables,
+`kinds` one file per kind of system, `whole_case` combines them, `wording` explains what a model refused, `reading`
+makes the case.
 """
 
 from .mistakes import CaseError, Mistake

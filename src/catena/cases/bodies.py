@@ -1,4 +1,4 @@
-"""What a body is in a case: moments, a solid shape, particles or a mesh; and the bodies of a system."""
+"""Bodies in a case: moments, a solid shape, particles or a mesh; and the bodies of a system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Matrix = Annotated[list[Vector], Field(min_length=3, max_length=3)]
 
 
 def _form_of_orientation(value: object) -> str:
-    """Which of the two forms somebody meant."""
+    """Which of the two forms of an orientation was meant."""
     return "<matrix>" if isinstance(value, list) and value and isinstance(value[0], list) else "<quaternion>"
 
 
@@ -105,7 +105,7 @@ class Mesh(Table):
     density: float = Field(1.0, gt=0)
 
 
-EQUAL, LISTED = "<equal>", "<listed>"  # tags of the two ways to give bodies; no key is called so
+EQUAL, LISTED = "<equal>", "<listed>"  # tags of the two ways to give bodies; no key has such a name
 Shaped: TypeAlias = Moments | Box | Ellipsoid | Disc | Rod | Inertia | Particles | Tetrahedron | Mesh
 BODIES = get_args(Shaped)
 
@@ -121,7 +121,7 @@ AnyBody: TypeAlias = Annotated[
 
 
 def make_body(table: Table, where: str) -> Body:
-    """The body; what is wrong with it is said of its key in the case."""
+    """The body; errors are reported at its key in the case."""
     with name_the_key(where):
         return Body.from_description(table.given())
 
@@ -134,7 +134,7 @@ def _count(body: type[Table]) -> type[Table]:
 if TYPE_CHECKING:
 
     class EqualBodies(Table):
-        """A body, and how many there are."""
+        """A body, and the number of copies."""
 
         count: int
 
@@ -160,8 +160,8 @@ def make_bodies(given: EqualBodies | list[Shaped]) -> list[Body]:
 
 
 def names_of_bodies(count: int) -> list[str]:
-    """Names of all components of the states of so many bodies, as sections write them."""
-    return list(component_names(fields_of(count)))[1:]  # the first is the time
+    """Names of all components of the states of `count` bodies, as sections use them."""
+    return list(component_names(fields_of(count)))[1:]  # without the time, which is first
 
 
 class BodiesStart(StartTable):

@@ -39,7 +39,7 @@ class DistanceTable(JointTable):
 
 
 class TurnedTable(JointTable):
-    """A joint that holds directions, too."""
+    """A joint that also holds directions."""
 
     image: Quaternion | None = Field(None, description="orientation of the child, seen from the parent, at angle 0")
 
@@ -103,7 +103,7 @@ JOINTS = tables_of(
     registered_joints,
     (SphericalTable, DistanceTable, RevoluteTable, PrismaticTable, CylindricalTable, UniversalTable, PlanarTable, ScrewTable, RigidTable),
 )  # fmt: skip
-if TYPE_CHECKING:  # those of other packages are known at run time only
+if TYPE_CHECKING:  # joints of other packages are known only at run time
     AnyJoint = Table
 else:
     AnyJoint = Annotated[reduce(or_, JOINTS), Field(discriminator="kind")]
@@ -183,7 +183,7 @@ class LimitTable(Table):
 
 
 class DrivenTable(Table):
-    """A joint that moves as it is told."""
+    """A joint with prescribed motion."""
 
     kind: Literal["Driven"]
     joint: int = Field(ge=0, description="number of a joint with an angle, or of a slider")
@@ -191,7 +191,7 @@ class DrivenTable(Table):
 
 
 class ExternalTable(Table):
-    """A potential of the place of particles."""
+    """A potential of the position of particles."""
 
     kind: Literal["External"]
     potential: Filled = Field("0", description="U as text in x, y, z, t and the parameters")

@@ -1,4 +1,4 @@
-"""A user's mistakes in a case: each with its place, the line it stands in, and what to do; all of them at once."""
+"""Mistakes of a user in a case: each with its position, its line, and what to do; all of them at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..errors import InputError
 from .positions import Place
 
-SHOWN = 74  # characters of a source line: with its indent it fits a narrow terminal
+SHOWN = 74  # characters of a source line: with the indent, it fits a narrow terminal
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Mistake:
 
     Attributes
     ----------
-    wrong, do : what is wrong with the value seen, and what to do about it
+    wrong, do : what is wrong, with the value, and what to do about it
     where : the file, or the option that gave the value
     place : line and column in the file, None for an option
     line : the source line
@@ -55,7 +55,7 @@ class Mistake:
 
 
 class CaseError(InputError):
-    """All the mistakes of a case.
+    """All mistakes in a case.
 
     Attributes
     ----------

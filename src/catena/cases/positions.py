@@ -1,4 +1,4 @@
-"""Where the keys and texts of a TOML file stand, by tree-sitter: tomllib gives values without positions."""
+"""Positions of the keys and texts of a TOML file, by tree-sitter: tomllib returns values without positions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 Path = tuple[str | int, ...]
 
-# What stands for one character of a quoted text, or for none (a backslash at the end of a line).
+# What represents one character of a quoted text, or none (a backslash at the end of a line).
 SYMBOL = re.compile(r"(?P<none>\\[ \t]*\n\s*)|\\u.{4}|\\U.{8}|\\.|.", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Line and column (in characters, both from 1) and how many characters are meant."""
+    """Line and column (in characters, both from 1) and the number of characters to mark."""
 
     line: int
     column: int
@@ -27,9 +27,9 @@ class Place:
 
 
 class Positions:
-    """Places of the keys, tables, array elements and texts of a TOML text; line ends are plain newlines.
+    """Positions of the keys, tables, array elements and texts of a TOML text; line ends must be plain newlines.
 
-    A table stands at its header, a key at its name, an element of an array at its value.
+    The position of a table is its header, that of a key its name, that of an array element its value.
     """
 
     def __init__(self, text: str) -> None:
@@ -52,13 +52,13 @@ class Positions:
         return path in self._places
 
     def place(self, path: Path) -> Place:
-        """Where a key stands; for one that is not written, the innermost table around it."""
+        """Position of a key; for a missing one, the innermost table around it."""
         while path and path not in self._places:
             path = path[:-1]
         return self._places.get(path, Place(1, 1))
 
     def inside(self, path: Path, offset: int) -> Place:
-        """Where a character of a text value stands: `offset` counts from 0 in the value, not in what is written."""
+        """Position of a character of a text value: `offset` counts from 0 in the value, not in the source text."""
         node = self._strings.get(path)
         if node is None:
             return self.place(path)
@@ -79,7 +79,7 @@ class Positions:
         return Place(line, column)
 
     def _place(self, node: Node) -> Place:
-        """tree-sitter counts columns in bytes."""
+        """The position of a node; tree-sitter counts columns in bytes."""
         (row, begin), (last, end) = node.start_point, node.end_point
         line = self._lines[row]
         shown = line[begin : end if last == row else len(line)].decode().rstrip()
@@ -108,7 +108,7 @@ class Positions:
                 self._pair(child, path)
 
     def _current(self, path: Path) -> Path:
-        """An array of tables stands for its last element."""
+        """Paths with arrays of tables replaced by their last element."""
         return (*path, self._counts[path] - 1) if path in self._counts else path
 
     def _pair(self, node: Node, table: Path) -> None:
@@ -135,7 +135,7 @@ class Positions:
 
 
 def _key_nodes(node: Node) -> list[Node]:
-    """The parts of a key, in order; the grammar nests a.b.c as ((a.b).c), so deeply that recursion would not do."""
+    """The parts of a key, in order; the grammar nests a.b.c as ((a.b).c), too deep for recursion."""
     parts: list[Node] = []
     while node.type == "dotted_key":
         named = [child for child in node.children if child.is_named]
@@ -150,7 +150,7 @@ def _name(key: Node) -> str:
 
 
 def _written_offset(written: str, offset: int) -> int:
-    """Where a character of the value stands in what is written between double quotes."""
+    """Offset, in the source text between double quotes, of a character of the value."""
 
     def starts() -> Iterator[int]:
         for symbol in SYMBOL.finditer(written):

@@ -1,4 +1,4 @@
-"""The potentials of a case: those of pairs of particles, of links, and their sums."""
+"""The potentials of a case: of pairs of particles, of links, and their sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .bodies import Quaternion
 from .positions import Path
 from .tables import Filled, InTime, InTimeVector, Table, Text, name_the_key, tables_of
 
-SINGLE, PER_LINK = "<single>", "<per link>"  # tags of the two ways to give a potential; no key is called so
+SINGLE, PER_LINK = "<single>", "<per link>"  # tags of the two ways to give a potential; no key has such a name
 if TYPE_CHECKING:
     NESTED = Table
 else:
@@ -56,7 +56,7 @@ class BendTwistTable(Table):
 
 
 def _depth(value: object) -> str:
-    """How deep lists are nested, as a tag; what is no list has none."""
+    """Nesting depth of lists, as a tag; None if the value is no list."""
     count = 0
     while isinstance(value, list) and value:
         count, value = count + 1, value[0]
@@ -104,7 +104,7 @@ class SwitchedTable(Table):
 
 
 class PairTableTable(Table):
-    """A potential for each two types of particles."""
+    """A potential for each pair of particle types."""
 
     kind: Literal["PairTable"]
     pairs: list[Annotated[tuple[str | int, str | int, NESTED | Literal["none"]], Field(strict=False)]] = Field(
@@ -157,7 +157,7 @@ def texts_of(table: Table | Sequence[Table], path: Path) -> Iterator[Text]:
 
 
 def make_potential(given: Table | Sequence[Table], where: str) -> Potential | list[Potential]:
-    """The potential, or one for each link; what is wrong with it is said of its key in the case."""
+    """The potential, or one for each link; errors are reported at its key in the case."""
     if not isinstance(given, Table):
         return [_potential(table, f"{where}.{j}") for j, table in enumerate(given)]
     return _potential(given, where)

@@ -1,4 +1,4 @@
-"""A source becomes a case: a plan, its length and where it goes; or all its mistakes at once."""
+"""From a source to a case: a plan, its length and its store; or all mistakes at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Watched = TypeVar("Watched", Section, Event)
 LISTED = {"section", "event"}
-MOST_NAMED = 100_000  # bodies of a system that cannot be made, whose names are listed all the same
+MOST_NAMED = 100_000  # bodies of a system that cannot be made: up to this number, names are listed all the same
 EXPRESSIONS = {"text": False, "where": True}  # keys of a section or event -> whether it is a condition
 
 
@@ -41,9 +41,9 @@ class Case:
 
     Attributes
     ----------
-    plan, steps : what is run, and how far
+    plan, steps : what is run, and how many steps
     out : directory of the stored run, if the case names one
-    sweep : its [sweep] table, None if it has none
+    sweep : its [sweep] table, None if there is none
     """
 
     plan: Plan
@@ -60,23 +60,23 @@ def read_case(
     Parameters
     ----------
     file : path of the case
-    text, label : the case itself, and what messages call it
-    overrides : keys that are set: "run.dt=0.01", values as TOML writes them, or as they are
+    text, label : the text of the case, and its name in messages
+    overrides : keys to set: "run.dt=0.01" with the value in TOML syntax, or `Override` objects
 
     Raises
     ------
-    CaseError : with every mistake that can be told
+    CaseError : with every mistake found
     """
     source = Source.read(file, overrides) if file is not None else Source(text, label, overrides)
     return _Reading(source).case()
 
 
 def read_system(file: str | FilePath, *, overrides: Sequence[str] = ()) -> tuple[System, State | None]:
-    """The system of a case, and its start if there is one: what statics needs. Other tables are checked, and may be missing.
+    """The system of a case, and its start if there is one, for statics. Other tables are checked, and may be missing.
 
     Raises
     ------
-    CaseError : with every mistake that can be told
+    CaseError : with every mistake found
     """
     reading = _Reading(Source.read(file, overrides), optional=True)
     tables = reading.tables()
@@ -90,7 +90,7 @@ def read_system(file: str | FilePath, *, overrides: Sequence[str] = ()) -> tuple
 
 
 class _Tables(NamedTuple):
-    """The tables of a case; None for those that do not fit."""
+    """The tables of a case; None for those with mistakes."""
 
     system: object
     start: object
@@ -103,13 +103,13 @@ class _Tables(NamedTuple):
 
 
 class _Reading:
-    """Collects mistakes on the way from tables to objects; what does not need what failed is still checked."""
+    """Collects mistakes while tables become objects; whatever does not depend on a failed part is still checked."""
 
     def __init__(self, source: Source, *, optional: bool = False) -> None:
-        self.source, self.optional = source, optional  # whether any table may be missing
+        self.source, self.optional = source, optional  # `optional`: any table may be missing
         self.mistakes: list[Mistake] = []
-        self.pairing: Pairing | None = None  # held until the plan asks for it
-        self.misspelt: set[str | int] = set()  # tables with unknown keys: what they seem to lack may be among these
+        self.pairing: Pairing | None = None  # cached for the plan
+        self.misspelt: set[str | int] = set()  # tables with unknown keys: a key that seems missing may be among these
 
     def case(self) -> Case:
         made = self.objects(self.tables())
@@ -118,14 +118,14 @@ class _Reading:
         return made
 
     def tables(self) -> _Tables:
-        """The tables that fit their models, None in place of those that do not; unknown keys are reported and left out."""
+        """The tables that fit their models, None for the others; unknown keys are reported and dropped."""
         data = self.source.data
         named = Named.by(data)
         try:
             if named is not None:
                 return _Tables(**dict(case_table(named, optional=self.optional).model_validate(data)))
         except (ValidationError, InputError):
-            pass  # the tables of all that there is tell what was meant
+            pass  # the tables of all kinds show what was meant
         named = Named(self.kind())
         model = case_table(named, optional=self.optional)
         try:
@@ -139,13 +139,13 @@ class _Reading:
         for path in unknown:
             good = _without(good, path)
         for refusal in found:
-            # expressions would only seem wrong where a key of the system is misspelt
+            # if a key of the system is misspelt, expressions may only seem wrong
             if refusal.path and (not refusal.unknown_key or refusal.path[0] == "system"):
                 good = _without(good, refusal.path[: 2 if refusal.path[0] in LISTED else 1])
         return _Tables(**dict(case_table(named, optional=True).model_validate(good)))
 
     def kind(self) -> str | None:
-        """The kind of the system, None (and a mistake) if there is none."""
+        """The kind of the system; None (and a mistake) if there is none."""
         system = self.source.data.get("system")
         if not isinstance(system, dict):
             return None
@@ -161,7 +161,7 @@ class _Reading:
         return None
 
     def objects(self, tables: _Tables) -> Case | None:
-        """The case, None if something is wrong."""
+        """The case; None after a mistake."""
         described, given, run = tables.system, tables.start, tables.run
         system = self.system(described) if isinstance(described, SystemTable) else None
         start = self.start(given, system)
@@ -181,21 +181,21 @@ class _Reading:
         return made if made is None else replace(made, sweep=tables.sweep)
 
     def length(self, run: RunTable | None, start: State | None) -> None:
-        """Whether the steps fit the length of a run, where its plan, which would ask that, cannot be made."""
+        """Check that the number of steps fits the length of a run, if there is no plan that would do so."""
         unclear = "run" in self.misspelt and run is not None and run.steps is run.t_end is None
         if run is not None and run.dt is not None and not unclear:
             t0 = start.time if start is not None else self.time_given()
             self.attempt(("run",), step_count, run.dt, t0, steps=run.steps, t_end=run.t_end)
 
     def watched_names(self, described: SystemTable, system: System | None, tables: _Tables) -> list[str] | None:
-        """What sections and events may be written in; None if there are none, or if a system that was refused has too many."""
+        """Names that sections and events may use; None without any, or if a refused system has too many bodies."""
         bodies = getattr(described, "bodies", ())
         count = len(bodies) if isinstance(bodies, (list, tuple)) else bodies.count
         too_many = system is None and count > MOST_NAMED
         return [*described.watched_names(), "t"] if (tables.section or tables.event) and not too_many else None
 
     def time_given(self) -> float:
-        """The time of a start in which something else may be wrong."""
+        """The time of a start that may have other mistakes."""
         start = self.source.data.get("start")
         time = start.get("time", 0.0) if isinstance(start, dict) else 0.0
         return time if isinstance(time, float) and math.isfinite(time) else 0.0
@@ -237,7 +237,7 @@ class _Reading:
         return made
 
     def different_names(self, watched: list[tuple[str, Section | Event | None]]) -> None:
-        """Sections and events share their names."""
+        """Check that sections and events have different names."""
         seen: set[str] = set()
         count = {"section": -1, "event": -1}
         for table, item in watched:
@@ -254,7 +254,7 @@ class _Reading:
         self.attempt(path, parse, text, names, what=what, conditions=conditions, many_terms=many_terms)
 
     def attempt(self, path: Path, make: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T | None:
-        """What is made of what is given, or None and a mistake."""
+        """The object that `make` returns, or None and a mistake."""
         try:
             return make(*given, **named)
         except (InputError, CapabilityError) as error:
@@ -263,7 +263,7 @@ class _Reading:
 
 
 def _without(value: object, path: Path) -> object:
-    """A table without a key, or a list with None for an element; only what leads there is copied."""
+    """A copy of a table without a key, or of a list with None for an element; only the path to it is copied."""
     first, *rest = path
     if isinstance(value, list) and isinstance(first, int):
         return [*value[:first], _without(value[first], tuple(rest)) if rest else None, *value[first + 1 :]]

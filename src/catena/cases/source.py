@@ -17,18 +17,18 @@ from .positions import Path, Place, Positions
 
 LARGEST_FILE = 10_000_000  # bytes
 AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
-# of a key that an override gives: the key of the file that gives way
+# for a key that an override gives: the key of the file that is dropped
 INSTEAD: dict[Path, str] = {("run", "steps"): "t_end", ("run", "t_end"): "steps"}
-Giver: TypeAlias = "str | Path"  # who gave a value: an option or argument, or another key of the file, such as an axis
-SINGULAR = {"bodies": "body", "joints": "joint", "forces": "force"}  # lists have the names of their tables here
+Giver: TypeAlias = "str | Path"  # origin of a value: an option or argument, or another key of the file, such as an axis
+SINGULAR = {"bodies": "body", "joints": "joint", "forces": "force"}  # in a case, lists have the names of their tables
 WATCHED: dict[str, Path] = {"simulate.sections": ("section", 0), "simulate.events": ("event", 0)}
 LISTS = re.compile(rf"\b({'|'.join(SINGULAR)})(?=\.\d)")
-COLUMN = re.compile(r", column (\d+):")  # in the place that the parser of expressions names
+COLUMN = re.compile(r", column (\d+):")  # in the position that the expression parser reports
 
 
 @dataclass(frozen=True)
 class Override:
-    """A value in place of that of a key, such as "run.dt", who gave it, and who named the key."""
+    """A value that replaces that of a key, such as "run.dt", who gave it, and who named the key."""
 
     key: str
     value: object
@@ -41,8 +41,8 @@ class Source:
 
     Attributes
     ----------
-    label : what messages call it, usually the path of the file
-    data : its values, overrides included
+    label : its name in messages, usually the path of the file
+    data : its values, including overrides
 
     Raises
     ------
@@ -60,7 +60,7 @@ class Source:
             raise CaseError([self._syntax(str(error))]) from None
         except RecursionError:
             raise CaseError([Mistake("the values are nested too deeply", "", label)]) from None
-        except ValueError as error:  # a date that no calendar has, an integer of thousands of digits
+        except ValueError as error:  # an impossible date, an integer of thousands of digits
             raise CaseError([Mistake(f"a value cannot be read: {error}", "", label)]) from None
         for override in overrides:
             self._override(_parse(override) if isinstance(override, str) else override)
@@ -84,7 +84,7 @@ class Source:
 
     @cached_property
     def _positions(self) -> Positions:
-        """Where each key stands; only mistakes ask."""
+        """Positions of all keys; computed only for messages."""
         return Positions(self._text)
 
     def __contains__(self, path: Path) -> bool:
@@ -97,27 +97,27 @@ class Source:
         return True
 
     def mistake(self, path: Path, wrong: str, do: str = "") -> Mistake:
-        """A mistake in the value of a key, or in the table around a key that is not there."""
+        """A mistake in the value of a key, or in the table around a missing key."""
         given = self._override_of(path)
         if given:
             return self._by(given, wrong, do)
-        if not path:  # the case as a whole; no line shows it
+        if not path:  # the case as a whole, without a line
             return Mistake(wrong, do, self.label, Place(1, 1))
         return self._at(self._positions.place(path), wrong, do)
 
     def explained(self, table: Path, error: CatenaError) -> Mistake:
-        """The mistake that an error tells of: at the key of the table that it names, first by its `where`."""
+        """The mistake that an error describes: at the key of the table that its `where` names, if possible."""
         column = COLUMN.search(error.where)
         where = re.sub(r"\[(\d+)\]", r".\1", error.where[: column.start() if column else None])
         where = LISTS.sub(lambda found: SINGULAR[found[0]], where)
         named = re.findall(r"\w+(?:\.\w+)*", where)
-        if named and named[0].split(".")[0] == _kind(self.data.get("system")):  # which may be wrong for a run only
+        if named and named[0].split(".")[0] == _kind(self.data.get("system")):  # it may be wrong only for a run
             table = ("system",)
         path = WATCHED.get(error.where, table)
         for word in [*named, *re.findall(r"^\w+(?= = )", error.wrong)]:
             parts = [int(part) if part.isdecimal() else part for part in word.split(".")]
             candidates = [(*table, *parts[first:]) for first in range(len(parts))]
-            candidates += [(*table, *parts[:end]) for end in range(len(parts) - 1, 0, -1)]  # a key that is not written
+            candidates += [(*table, *parts[:end]) for end in range(len(parts) - 1, 0, -1)]  # a missing key
             path = next((candidate for candidate in candidates if candidate in self), path)
             if path != table:
                 break
@@ -128,7 +128,7 @@ class Source:
         return self._at(self._positions.inside(path, int(column[1]) - 1), error.wrong, error.do)
 
     def _by(self, giver: Giver, wrong: str, do: str) -> Mistake:
-        """A mistake in what somebody gave."""
+        """A mistake in a value from an option or argument."""
         if isinstance(giver, str):
             return Mistake(wrong, do, giver)
         return self._at(self._positions.place(giver), wrong, do)
@@ -152,7 +152,7 @@ class Source:
         return self._at(place, wrong, do)
 
     def _override_of(self, path: Path) -> Giver:
-        """Who gave a value or, for a table that is not in the file, one of its keys, if that was not the file itself; else nothing."""
+        """Who gave a value or, for a table that is not in the file, one of its keys; "" if the file itself did."""
         for length in range(len(path), 0, -1):
             if path[:length] in self._given:
                 return self._given[path[:length]]
@@ -191,7 +191,7 @@ def _keys(key: str) -> Path:
 
 
 def _parse(text: str) -> Override:
-    """What an option says: "run.dt=0.01", the value as TOML writes it."""
+    """Parse an option such as "run.dt=0.01", with the value in TOML syntax."""
     where = f"--set {text}"
     key, equals, value = text.partition("=")
     if not equals or "" in _keys(key):
@@ -210,7 +210,7 @@ def _parse(text: str) -> Override:
 
 
 def _inside(value: object, part: str | int) -> object:
-    """What a table or list holds under a key or a place; KeyError if there is nothing."""
+    """The value of a table or list at a key or index; KeyError if there is none."""
     if isinstance(value, dict):
         return value[part]
     if isinstance(value, list) and isinstance(part, int) and 0 <= part < len(value):
@@ -219,7 +219,7 @@ def _inside(value: object, part: str | int) -> object:
 
 
 def _set(table: object, part: str | int, value: object) -> None:
-    """Put a value under a key, or in the place of an element; KeyError if that cannot be."""
+    """Set a key or an element; KeyError if that is impossible."""
     if isinstance(table, list) and isinstance(part, int) and 0 <= part < len(table):
         table[part] = value
         return

@@ -1,4 +1,4 @@
-"""The tables of [sweep]: axes, repeats, and what is kept."""
+"""The tables of [sweep]: axes, repeats, and what to keep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_POINTS = 1_000_000  # of an axis
 
 
 class AxisTable(Table):
-    """[[sweep.axis]]: a key of the case and its values, listed or equally far apart."""
+    """[[sweep.axis]]: a key of the case and its values, listed or equally spaced."""
 
     key: Filled = Field(description="key of the case, such as system.right.force.0")
     name: Filled | None = Field(None, description="name of the dimension; the key if left out")

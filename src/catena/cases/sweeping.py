@@ -63,7 +63,7 @@ def sweep(
     case : path of a case; or a function that takes the names of the grid, and optionally `rng`, and returns a Problem, or a system
         and its start, optionally followed by a method
     grid : values by name; each is a dimension. For a case, a name is a key, such as "run.dt" or "system.right.force.0", or stands for
-        one: {"force": ("system.right.force.0", [1, 2, 3])}. None: the axes of the case's [sweep] table
+        one: {"force": ("system.right.force.0", [1, 2, 3])}. None: the axes of the [sweep] table of the case
     repeats : members at each point, 1 if None. They differ in `rng`, a numpy Generator that depends only on the seed and the number
         of the member
     seed : seed of these generators; 0 if None
@@ -96,7 +96,7 @@ def sweep(
 
 
 class Options(TypedDict, total=False):
-    """Arguments of `ensemble` that a case, or a problem, may bring."""
+    """Arguments of `ensemble` that a case, or a problem, may provide."""
 
     method: Method | list[Method] | None
     steps: int
@@ -108,7 +108,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """What moves at all points, in the order of the grid, and what the case says of how it is run.
+    """The systems and starts of all points, in the order of the grid, and the options from the case.
 
     Attributes
     ----------
@@ -126,14 +126,14 @@ class Points:
         self, method: Method | None, steps: int | None, dt: float | None, every: int | None, keep: Keep | None,
         reduce: Mapping[str, Reduction] | None,
     ) -> Points:  # fmt: skip
-        """The same with those options that are given."""
+        """The same, with the options that are not None replaced."""
         given = {"method": method, "steps": steps, "dt": dt, "every": every, "keep": keep, "reduce": reduce}
         options = {**self.options, **{name: value for name, value in given.items() if value is not None}}
         return replace(self, options=cast("Options", options))
 
 
 def run_points(points: Points, how: How) -> Ensemble:
-    """The ensemble of all points; systems that are described alike are one."""
+    """The ensemble of all points; systems with equal descriptions are made once."""
     options = points.options
     if "steps" not in options:
         raise InputError("steps is missing", where="sweep.steps", do="say how many steps each member makes")
@@ -195,7 +195,7 @@ def _one_or_all(values: Sequence[Value]) -> Value | list[Value]:
 
 
 class Point(NamedTuple):
-    """What a function gave at a point of its grid."""
+    """The result of a function at a point of its grid."""
 
     system: System
     start: State
@@ -240,11 +240,11 @@ def points_of_case(
 
 
 def check_sweep(case: str | Path, first: Case, *, overrides: Sequence[str] = ()) -> Grid:
-    """The grid of a case with a [sweep] table, each value of each axis tried by itself, nothing run.
+    """The grid of a case with a [sweep] table; each value of each axis is tried by itself, and nothing is run.
 
     Raises
     ------
-    CaseError : with every mistake that can be told
+    CaseError : with every mistake found
     """
     assert first.sweep is not None
     axes, grid = _axes(case, first, None, None)
@@ -264,18 +264,18 @@ def check_sweep(case: str | Path, first: Case, *, overrides: Sequence[str] = ())
 
 
 def _require_alike(cases: Sequence[Case]) -> None:
-    """All points are stepped alike."""
+    """Check that all points are stepped in the same way."""
     for name, values in (("steps", [one.steps for one in cases]), ("every", [one.plan.every for one in cases])):
         if any(value != values[0] for value in values):
             raise InputError(
                 f"the points make from {min(values)} to {max(values)} {name}", where="sweep", do=f"give [run] {name}, the same for all"
             )  # fmt: skip
-    Varied.of([one.plan.method for one in cases])  # which refuses methods that differ in more than numbers
+    Varied.of([one.plan.method for one in cases])  # refuses methods that differ in more than numbers
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a sweep over a case: its name, the key that it stands for, its values, who gave each of them, and who named the key."""
+    """An axis of a sweep over a case: its name, its key, its values, who gave each of them, and who named the key."""
 
     name: str
     key: str
@@ -284,7 +284,7 @@ class Axis:
     namer: Giver
 
     def override(self, value: object) -> Override:
-        """The value in place of that of the key."""
+        """The override that sets the key to this value."""
         place = next(k for k, mine in enumerate(self.values) if mine is value)
         return Override(self.key, value, self.givers[place], self.namer)
 
@@ -292,7 +292,7 @@ class Axis:
 def _axes(
     path: str | Path, case: Case, given: Mapping[str, object] | None, repeats: int | None
 ) -> tuple[list[Axis], Grid]:
-    """The axes that are given, or those of the case, and the grid that they make."""
+    """The axes given, or those of the case, and the grid that they make."""
     table = case.sweep
     if given is None and (table is None or not table.axis):
         raise InputError(
@@ -316,7 +316,7 @@ def _axes(
 
 
 def _read_axis(number: int, axis: AxisTable) -> Axis:
-    """An axis of the file: a mistake is in the value that is written, or in the key where values are counted."""
+    """An axis of the file: a mistake is reported at the value, or at the key if values are computed."""
     row, at = tuple(axis.row()), ("sweep", "axis", number)
     key: Giver = (*at, "key")
     givers = [key if axis.values is None else (*at, "values", k) for k in range(len(row))]
@@ -333,7 +333,7 @@ def _take_axis(name: str, values: object) -> Axis:
 
 
 def _require_different(path: str | Path, table: SweepTable) -> None:
-    """No two axes of a file have one name, or one key."""
+    """Check that no two axes of a file have the same name, or the same key."""
     seen: set[str] = set()
     for number, axis in enumerate(table.axis):
         for word in dict.fromkeys((axis.name or axis.key, axis.key)):
@@ -344,7 +344,7 @@ def _require_different(path: str | Path, table: SweepTable) -> None:
 
 
 def _require_parameters(path: str | Path, case: Case, axes: Sequence[Axis]) -> None:
-    """Parameters of a Hamiltonian go by any name, so that a misspelt one would be swept without a word."""
+    """Check parameters of a Hamiltonian: their names are free, so a misspelt one would be swept without any effect."""
     known = list(getattr(case.plan.system, "given", ()))
     for axis in axes:
         name = axis.key.removeprefix("system.parameters.")

@@ -1,8 +1,9 @@
 """The models of the tables of a case.
 
-What a class or function of catena declares is not declared again: the models of methods, sections, events and
-problems are made from the dataclasses and signatures themselves, and so are those of systems, potentials, joints and forces of
-other packages. Systems of catena have written models, one file each in `kinds`, because Python takes more for them than a file can say.
+Nothing that a class or function of catena declares is declared again: the models of methods, sections, events and
+problems are made from the dataclasses and signatures themselves, and so are those of systems, potentials, joints and
+forces of other packages. Systems of catena have written models, one file each in `kinds`, because their Python
+arguments accept more than a file can express.
 """
 
 from __future__ import annotations
@@ -56,17 +57,17 @@ from ..systems.base import SYSTEMS, State, System
 from ..systems.sampled import TIME
 from .positions import Path
 
-ARRAY_LIKE = set(get_args(ArrayLike)) or {ArrayLike}  # a union; from Python 3.12 on an alias, which has no parts
+ARRAY_LIKE = set(get_args(ArrayLike)) or {ArrayLike}  # a union; from Python 3.12 on an alias without parts
 ARRAY = get_origin(NDArray[np.float64])  # the array itself; from Python 3.12 on an alias of it
-Nested: TypeAlias = float | list[float] | list[list[float]] | list[list[list[float]]]  # what it is in a case
-DRAWN = ("temperature", "seed")  # keys of a start that say how momenta are drawn
-TABLE, VALUE = "<table>", "<value>"  # and of a key that takes a table, or something else
+Nested: TypeAlias = float | list[float] | list[list[float]] | list[list[list[float]]]  # an array in a case
+DRAWN = ("temperature", "seed")  # keys of a start that control how momenta are drawn
+TABLE, VALUE = "<table>", "<value>"  # tags of a key that takes a table, or something else
 
 
 class Table(BaseModel):
-    """A table of a case: its keys and no other, each of its type, no number that is not finite."""
+    """A table of a case: unknown keys are refused, each value has its type, and all numbers are finite."""
 
-    # built when it is first used: a case names few of all tables
+    # built on first use: a case names few of all tables
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True, defer_build=True)
 
     def given(self) -> dict[str, Any]:
@@ -75,7 +76,7 @@ class Table(BaseModel):
 
 
 class SampledTable(Table):
-    """A function of time by its samples: the cubic spline through them."""
+    """A function of time given by samples: the cubic spline through them."""
 
     times: list[float] = Field(description="increasing, four or more")
     values: list[float] = Field(description="one for each time")
@@ -90,12 +91,12 @@ InTimeVector = Annotated[list[InTime], Field(min_length=3, max_length=3)]
 Numbers = Annotated[list[float], BeforeValidator(_list, json_schema_input_type=float | list[float])]
 Names = Annotated[list[str], BeforeValidator(_list, json_schema_input_type=str | list[str])]
 Filled = Annotated[str, Field(min_length=1)]
-Key: TypeAlias = tuple[object, object]  # of a model: type and default
+Key: TypeAlias = tuple[object, object]  # type and default of a field of a model
 AnyTable = TypeVar("AnyTable", bound="Table")
 
 
 class StartTable(Table):
-    """[start]: the arguments of the system's `start`, and a temperature at which momenta are drawn (`system.maxwell`)."""
+    """[start]: the arguments of the system's `start`, and a temperature to draw momenta from (`system.maxwell`)."""
 
     temperature: float | None = Field(None, ge=0, description="kT at which momenta are drawn, in place of those given")
     seed: int = Field(0, ge=0, lt=2**64, description="of that draw")
@@ -116,14 +117,14 @@ class StartTable(Table):
         return system.start(**self.given())
 
     def drawn(self, system: System) -> State:
-        """That, with momenta of the temperature, if one is given."""
+        """The start, with momenta drawn at the temperature, if one is given."""
         start = self.make(system)
         return start if self.temperature is None else system.maxwell(start, self.temperature, seed=self.seed)
 
 
 @contextmanager
 def name_the_key(where: str) -> Iterator[None]:
-    """What is wrong with an object is said of the key of the case that describes it."""
+    """Report errors of an object at the key of the case that describes it."""
     try:
         yield
     except InputError as error:
@@ -131,7 +132,7 @@ def name_the_key(where: str) -> Iterator[None]:
 
 
 class Text(NamedTuple):
-    """An expression of a system: its path below [system], the names that it may be written in, whether it may be a long sum."""
+    """An expression of a system: path below [system], names that it may use, whether it may be a long sum."""
 
     path: Path
     text: str
@@ -140,7 +141,7 @@ class Text(NamedTuple):
 
 
 def texts_in_time(value: object, path: Path) -> Iterator[Text]:
-    """The texts in t that stand for a number at this path, or for components of a vector."""
+    """The texts in t that replace a number at this path, or components of a vector."""
     if isinstance(value, str):
         yield Text(path, value, [TIME])
     elif isinstance(value, list):
@@ -154,16 +155,16 @@ class SystemTable(Table):
     start: ClassVar[type[StartTable]] = StartTable
 
     def texts(self) -> Iterator[Text]:
-        """Each expression, to be checked one by one."""
+        """All expressions, to be checked one by one."""
         yield from ()
 
     @abstractmethod
     def watched_names(self) -> list[str]:
-        """What a section or event may be written in, the time apart."""
+        """Names that sections and events may use, except the time."""
 
     @classmethod
     def implied(cls, system: System) -> dict[str, object]:
-        """Arguments of a problem that the system has settled already."""
+        """Arguments of a problem that follow from the system."""
         return {}
 
     @abstractmethod
@@ -172,7 +173,7 @@ class SystemTable(Table):
 
 
 class RunTable(Table):
-    """[run]: step size, length, samples and where they go."""
+    """[run]: step size, length, samples and where they are stored."""
 
     dt: float | None = Field(None, gt=0, description="step size; left out where the system suggests one")
     steps: int | None = Field(None, gt=0, description="number of steps; or give t_end")
@@ -202,7 +203,7 @@ _systems: dict[str, type[SystemTable]] = {}
 
 
 def register(table: type[SystemTable]) -> type[SystemTable]:
-    """Make the table of a system known, under its `kind`."""
+    """Register the table of a system under its `kind`."""
     _systems[kind_of(table)] = table
     return table
 
@@ -220,7 +221,7 @@ def system_tables() -> dict[str, type[SystemTable]]:
 
 
 def system_table(kind: str) -> type[SystemTable]:
-    """The table of a kind of system: the one in `kinds`, in a module called like that of the system, or the arguments of its class."""
+    """The table of a kind of system: from the module in `kinds` with its name, or the arguments of its class."""
     system = SYSTEMS.find(kind)
     written = f"{__package__}.kinds.{system.__module__.rpartition('.')[2]}"
     if SYSTEMS.is_own(system) and find_spec(written):
@@ -231,7 +232,7 @@ def system_table(kind: str) -> type[SystemTable]:
 
 
 def plain_system_table(system: type[System]) -> type[SystemTable]:
-    """The table of a system for which none is written: the arguments of its class, and of its `start`."""
+    """The table of a system without a written one: the arguments of its class, and of its `start`."""
     made: Any = system
 
     class Plain(SystemTable):
@@ -252,7 +253,7 @@ def plain_system_table(system: type[System]) -> type[SystemTable]:
 
 
 def arguments_of(function: Any) -> dict[str, Any]:
-    """Type and default of each argument of a function, apart from `self` and from a `system`, which is [system] in a case."""
+    """Type and default of each argument of a function, except `self` and `system`, which is [system] in a case."""
     hints = get_type_hints(function)
     return {
         parameter.name: (
@@ -265,7 +266,7 @@ def arguments_of(function: Any) -> dict[str, Any]:
 
 
 def _plainly(function: Callable[..., object]) -> dict[str, Key]:
-    """`arguments_of` in lists of numbers where arrays are taken; what no table can check is left to the function itself."""
+    """`arguments_of` with lists of numbers instead of arrays; the rest is checked by the function itself."""
     made: dict[str, Key] = {}
     for name, (hint, default) in arguments_of(function).items():
         plain = _without_arrays(hint)
@@ -278,7 +279,7 @@ def _plainly(function: Callable[..., object]) -> dict[str, Key]:
 
 
 def tables_of(registry: Registry[Any], written: Sequence[type[Table]]) -> tuple[type[Table], ...]:
-    """The tables of all kinds of a registry: those that are written, and of the fields of the dataclass where none is."""
+    """The tables of all kinds of a registry: those written, otherwise made from the fields of the dataclass."""
     known = {kind_of(table): table for table in written}
     return tuple(
         known.get(kind.__name__) or table_of(kind, kind=(Literal[kind.__name__], ...)) for kind in registry
@@ -297,19 +298,19 @@ def table_of(described: type, **first: Any) -> type[Table]:
 
 def model_of(name: str, base: type[AnyTable], title: str, keys: Mapping[str, Key]) -> type[AnyTable]:
     """A table with these keys."""
-    definitions: dict[str, Any] = dict(keys)  # as pydantic wants them
+    definitions: dict[str, Any] = dict(keys)  # in the form of pydantic
     return create_model(name, __base__=base, __doc__=title, **definitions)
 
 
 def _in_case(hint: object) -> object:
-    """A method inside a method is a table again."""
+    """Replace a method inside a method by a table."""
     nested = ForwardRef("AnyMethod")
     hint = _without_arrays(hint)
     return nested if hint is Method else nested | None if hint == Method | None else hint
 
 
 def _without_arrays(hint: Any) -> Any:
-    """A case has lists where Python takes arrays, too, and tables for what is described by its fields."""
+    """Replace arrays by lists, and objects that their fields describe by tables."""
     origin, parts = (Union, (hint,)) if {hint} == ARRAY_LIKE else (get_origin(hint), get_args(hint))
     if origin in (Union, UnionType):
         if set(parts) >= ARRAY_LIKE:
@@ -324,7 +325,7 @@ def _without_arrays(hint: Any) -> Any:
 
 
 def _is_described(hint: object) -> bool:
-    """Whether it is an object that its fields describe, and no method."""
+    """Whether a type is described by its fields and is not a method."""
     return is_dataclass(hint) and isinstance(hint, type) and not issubclass(hint, Method)
 
 
@@ -333,5 +334,5 @@ def _table_or_value(given: object) -> str:
 
 
 def title_of(described: Callable[..., object]) -> str:
-    """The first line of what it says about itself."""
+    """The first line of the docstring."""
     return (inspect.getdoc(described) or described.__name__).splitlines()[0]

@@ -1,4 +1,4 @@
-"""The cases that come with the package: one to start from for each kind of system; that of the chain is run by default."""
+"""The cases that come with the package, one template for each kind of system; that of the chain is run by default."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..errors import unknown_word
 
 
 def template_names() -> list[str]:
-    """What `catena new` can write: "hamiltonian", ..."""
+    """The templates that `catena new` can write: "hamiltonian", ..."""
     folder = files("catena.cases") / "kinds"
     return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
 
@@ -22,7 +22,7 @@ def template(name: str) -> str:
 
 
 def default_case() -> str:
-    """The case that `catena run` takes when none is given."""
+    """The case that `catena run` uses if none is given."""
     return _read("chain")
 
 

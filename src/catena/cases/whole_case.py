@@ -1,4 +1,4 @@
-"""The model of a whole case, made of the tables that it names: those of all systems, methods and problems only where something is wrong."""
+"""The model of a whole case, from the tables that it names; from those of all kinds only after a mistake."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from .tables import (
     title_of,
 )
 
-OWN, PROBLEM = "<own>", "<problem>"  # tags of the two ways to give a start; no key is called so
+OWN, PROBLEM = "<own>", "<problem>"  # tags of the two ways to give a start; no key has such a name
 
 
 @cache
 def method_table(names: frozenset[str] | None) -> Any:
-    """A method of the registry, or one of these names, or none: a table with its `kind` and its parameters."""
+    """A method with one of these names (any if None), or none: a table with its `kind` and its parameters."""
     if names is not None and not names:
         return type(None)
     tables: list[type[Table]] = []
@@ -50,12 +50,12 @@ def method_table(names: frozenset[str] | None) -> Any:
 
 
 def _one_of(tables: Sequence[type[Table]], key: str) -> Any:
-    """Any of these tables, which a key tells apart."""
+    """Any of these tables, distinguished by a key."""
     return Annotated[reduce(or_, tables), Field(discriminator=key)] if len(tables) > 1 else tables[0]
 
 
 class ProblemStart(StartTable):
-    """[start]: that of a built-in problem."""
+    """[start]: the start of a built-in problem."""
 
     def make(self, system: System) -> State:
         arguments = self.given()
@@ -82,7 +82,7 @@ class ProblemStart(StartTable):
 
 
 def start_table(system: type[SystemTable], problem: str | None) -> Any:
-    """[start]: that of the system, or of a built-in problem, all of them if None: its name and the arguments of its function."""
+    """[start]: of the system, or of a built-in problem (any if None): its name and the arguments of its function."""
     if problem == "":
         return system.start
     tables: list[type[Table]] = []
@@ -99,12 +99,12 @@ def _way(value: object) -> str:
 
 
 class Named(NamedTuple):
-    """What a case names: only the tables of these kinds are made for it.
+    """The kinds that a case names: tables are made only for these.
 
     Attributes
     ----------
-    kind : of the system; None for a system and a start that are not looked into
-    methods, problem : None for all that there are
+    kind : of the system; None if system and start are not checked
+    methods, problem : None for all of them
     sweep : whether it has a [sweep]
     """
 
@@ -115,7 +115,7 @@ class Named(NamedTuple):
 
     @classmethod
     def by(cls, data: Mapping[str, object]) -> Named | None:
-        """What a case names, None if it lacks a name that is needed."""
+        """The kinds that a case names; None if it lacks a name that is needed."""
         system, start = data.get("system"), data.get("start")
         kind = system.get("kind") if isinstance(system, dict) else None
         problem = start.get("problem", "") if isinstance(start, dict) else ""
@@ -140,7 +140,7 @@ def case_table(named: Named, *, optional: bool = False) -> type[Table]:
     Parameters
     ----------
     named : what the case names
-    optional : any table may be missing, and any section or event None
+    optional : whether any table may be missing, and any section or event None
     """
     system: Any = dict[str, object]
     start: Any = dict[str, object]

@@ -1,4 +1,4 @@
-"""What the models refuse, in the words of a user: each error of a validation as a mistake in the source."""
+"""The errors of the models in the words of a user: each error of a validation becomes a mistake in the source."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ OF_THE_TYPE = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """Something that a model refused: the keys that lead to it, what to say, and whether the last key is unknown.
+    """A value that a model refused: the keys that lead to it, the message, and whether the last key is unknown.
 
-    There is nothing to say about a key that is missing because it is misspelt.
+    The message is empty for a key that is missing because it is misspelt.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class Refusal:
 
 
 def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> Iterator[Refusal]:
-    """Each thing that the model of the case refused, once."""
+    """Everything that the model of the case refused, once each."""
     details = error.errors(include_url=False)
     misspelt: list[tuple[Path, str]] = []
     unfit: dict[Path, list[ErrorDetails]] = {}
@@ -145,28 +145,28 @@ def _unfit(path: Path, alternatives: list[ErrorDetails], lists_tables: bool) -> 
 
 
 def _of_the_type(alternatives: list[ErrorDetails]) -> list[ErrorDetails]:
-    """What is refused although it is of the type, and words that stand for it: other types that the key takes are beside the point."""
+    """The errors of a value of the right type, and the words for that type; errors of the other types do not matter."""
     if any(one["type"] in OF_THE_TYPE for one in alternatives):
         return [one for one in alternatives if one["type"] in {*OF_THE_TYPE, "literal_error"}]
     return alternatives
 
 
 def _of_length(needed: int, context: Mapping[str, object]) -> tuple[str, str]:
-    """What a list must be, by the number of its elements, and what to do."""
+    """The required length of a list in words, and what to do."""
     if needed == 1:
         return "a list of one or more", "give one at least"
     return f"a list of {needed}", f"give {needed}, not {context.get('actual_length', 0)}"
 
 
 def _header(path: Path) -> str:
-    """A table as its header is written."""
+    """The header of a table."""
     if not path:
         return "the case"
     return f"[[{join_path(path[:-1])}]]" if isinstance(path[-1], int) else f"[{join_path(path)}]"
 
 
 def show(value: object) -> str:
-    """A value as TOML writes it, shortened."""
+    """A value in TOML syntax, shortened."""
     if isinstance(value, dict):
         return "{...}" if value else "{}"
     if isinstance(value, list):
@@ -178,7 +178,7 @@ def show(value: object) -> str:
 
 
 def join_path(path: Path) -> str:
-    """`method.base`, `section[1].text`: elements are counted from 0, as everywhere in Python."""
+    """`method.base`, `section[1].text`: elements are counted from 0, as in Python."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}"
@@ -186,7 +186,7 @@ def join_path(path: Path) -> str:
 
 
 def _path(location: tuple[int | str, ...], source: Source) -> Path:
-    """The keys of a location: pydantic puts the tags of unions among them."""
+    """The keys of a location, without the tags of unions that pydantic inserts."""
     path: Path = ()
     for part in location:
         if (*path, part) in source:
@@ -195,7 +195,7 @@ def _path(location: tuple[int | str, ...], source: Source) -> Path:
 
 
 def _keys(case: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    """The keys that the table at a location can have."""
+    """The keys that the table at a location accepts."""
     current: object = case
     for part in location:
         current = _inner(current, part)
@@ -204,12 +204,12 @@ def _keys(case: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
 
 
 def _fields(model: type[BaseModel]) -> dict[int | str, FieldInfo]:
-    """The fields of a model by the keys that a case writes."""
+    """The fields of a model by their keys in a case."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _inner(current: object, part: int | str) -> object:
-    """What a model holds under a key, an index or the tag of a union."""
+    """The part of a model at a key, an index or the tag of a union."""
     if isinstance(current, type) and issubclass(current, BaseModel):
         return _fields(current)[part].annotation if part in _fields(current) else None
     origin, arguments = get_origin(current), get_args(current)
@@ -240,7 +240,7 @@ def _lists_tables(case: type[BaseModel], location: tuple[int | str, ...]) -> boo
 
 
 def _has_tag(member: object, tag: int | str) -> bool:
-    """Whether a member of a union is the one with this tag, `kind` or `problem`; without one it goes by its name."""
+    """Whether a member of a union has this tag, `kind` or `problem`; without one, its name counts."""
     if not (isinstance(member, type) and issubclass(member, BaseModel)):
         return False
     if member.__name__ == tag:

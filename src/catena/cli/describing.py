@@ -62,7 +62,7 @@ def check(
 
 
 def _points(path: Path, case: Case, overrides: Sequence[str]) -> Grid | None:
-    """The points of its [sweep] table, looked at, too; None if it has none."""
+    """The number of points of the [sweep] table, checked as well; None without one."""
     if case.sweep is None:
         return None
     from ..cases.sweeping import check_sweep

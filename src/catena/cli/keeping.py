@@ -1,4 +1,4 @@
-"""Where `catena run` keeps a run: nothing that was computed is thrown away unless it is asked for."""
+"""Where `catena run` stores a run: no result is thrown away unless the user asks for that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """The directory that a run is stored in: one that was asked for, one with a free name, or none.
+    """The directory in which a run is stored: as requested, with a free name, or none.
 
     Attributes
     ----------
@@ -29,7 +29,8 @@ class Place:
 
     @classmethod
     def asked_for(cls, out: Path | None, no_out: bool, case: Case, stem: str) -> Place:
-        """What the command line says, or else the case, or else `stem.zarr` in the working directory, numbered if it exists."""
+        """From the command line, or else the case, or else `stem.zarr` in the working directory, numbered if it
+        exists."""
         if out is not None and no_out:
             raise InputError(f"--out {out} and --no-out", where="catena run", do="give one of them")
         if no_out:
@@ -40,7 +41,7 @@ class Place:
         return cls(next(names), names)
 
     def run(self, case: Case, *, progress: bool | None) -> Run:
-        """Run the case and keep it. A name that another run takes while this one compiles is left to it."""
+        """Run the case and store it. If another run takes the name meanwhile, the next one is used."""
         from ..running.simulation import run_plan
         from ..store import NameTaken
 
@@ -62,7 +63,7 @@ class Place:
 
 
 def free_names(stem: str) -> Iterator[Path]:
-    """`stem.zarr`, `stem-2.zarr`, `stem-3.zarr`, ..., those that are not in use."""
+    """Those of `stem.zarr`, `stem-2.zarr`, `stem-3.zarr`, ... that are not in use."""
     for number in count(1):
         path = Path(f"{stem}.zarr" if number == 1 else f"{stem}-{number}.zarr")
         if not (path.exists() or path.is_symlink()):

@@ -1,4 +1,4 @@
-"""catena info, catena methods, catena cite: knowing what there is."""
+"""catena info, catena methods, catena cite: information about stores, methods and this installation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..systems.base import System
 
 LISTED_VALUES = 8  # of an axis
-LISTED_FOREIGN = 20  # entries that no run wrote
+LISTED_FOREIGN = 20  # entries of the cache that no run wrote
 
 
 def info(
@@ -72,7 +72,7 @@ def info(
 
 
 def _show_installation(*, as_json: bool) -> None:
-    """Versions, and where compiled code is kept."""
+    """Versions, and the directory of compiled code."""
     from importlib.metadata import version
     from platform import python_version
 
@@ -185,7 +185,7 @@ def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: lis
 
 
 def _name_what_moved(system: System, method: Method, dt: float) -> list[tuple[str, str]]:
-    """What moved, and by what."""
+    """The system and the method."""
     from ..output.page.facts import in_short
 
     described = ((key, in_short(value)) for key, value in system.describe().items() if key != "kind")
@@ -193,7 +193,7 @@ def _name_what_moved(system: System, method: Method, dt: float) -> list[tuple[st
 
 
 def _name_what_moved_in_members(many: StoredEnsemble) -> list[tuple[str, str]]:
-    """What moved in the members of an ensemble: where they differ, from what to what; and the axes of a sweep."""
+    """The systems and methods of an ensemble: where they differ, the ranges; and the axes of a sweep."""
     from ..output.page.facts import in_short
     from ..running.ensembles.kinds import Varied, between
 
@@ -213,7 +213,7 @@ def _name_what_moved_in_members(many: StoredEnsemble) -> list[tuple[str, str]]:
 
 
 def _along(values: Sequence[object]) -> str:
-    """The values of an axis; of many numbers the first and the last."""
+    """The values of an axis; for many numbers, the first and the last."""
     from ..output.page.facts import in_short
 
     numbers = len(values) > LISTED_VALUES and all(isinstance(value, (int, float)) for value in values)
@@ -272,7 +272,7 @@ def cite(
 
 
 def _keys_of_method(name: str) -> list[str]:
-    """Citations of a method as `catena methods` writes it, or of all of a kind: "Splitting(4)", "Splitting"."""
+    """Citations of a method as `catena methods` writes it, or of all methods of a kind: "Splitting(4)", "Splitting"."""
     from ..methods.base import all_methods
 
     examples = [method for kind in all_methods() for method in kind.examples()]

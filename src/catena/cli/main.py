@@ -1,4 +1,4 @@
-"""The application: its commands, and what becomes of their errors."""
+"""The application: its commands, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Commands(TyperGroup):
             error_console().print("stopped", style="bold")
             raise typer.Exit(codes.STOPPED) from None
         except BrokenPipeError:
-            _close_stdout()  # whoever reads the results has seen enough
+            _close_stdout()  # the reader of the results has closed the pipe
             raise typer.Exit(codes.DONE) from None
         except (typer.Exit, typer.Abort, SystemExit):
             raise
@@ -63,7 +63,7 @@ class Commands(TyperGroup):
 def _show_warning(
     shown: set[str], message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object
 ) -> None:
-    """A warning of ours is a sentence for the user, said once; where in our code it was raised tells nothing."""
+    """Print a warning of catena as a sentence, once, without the line of our code that raised it."""
     if str(message) in shown:
         return
     shown.add(str(message))
@@ -81,7 +81,7 @@ def code_of(error: CatenaError) -> int:
 
 
 def _is_usage_error(error: Exception) -> bool:
-    """Wrong options and arguments, which typer reports itself; its class is private and knows its exit code."""
+    """Whether typer reports the error itself, as for wrong options; the class is private and has its own exit code."""
     return hasattr(error, "exit_code") and hasattr(error, "format_message")
 
 
@@ -95,7 +95,7 @@ def _report(bug: Exception) -> None:
 
 
 def _close_stdout() -> None:
-    """What is still to be flushed at exit goes nowhere."""
+    """Discard what would still be flushed at exit."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -157,7 +157,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
-    """A Ctrl-C that arrives inside a callback of the compiler is lost there; it comes again a moment later."""
+    """Repeat Ctrl-C a moment later if it arrived inside a callback of the compiler, where it is lost."""
     if isinstance(lost.exc_value, KeyboardInterrupt):
         signal.setitimer(signal.ITIMER_REAL, 0.05)
     else:

@@ -97,7 +97,7 @@ def ensemble(
 
 
 def go_on(path: Path, *, anyway: bool, quiet: bool, as_json: bool) -> None:
-    """Follow the members that a stored ensemble lacks."""
+    """Run the members that a stored ensemble lacks."""
     from ..running.ensembles import resume_ensemble
 
     print_message(f"resuming {path}", style="bold")
@@ -107,7 +107,7 @@ def go_on(path: Path, *, anyway: bool, quiet: bool, as_json: bool) -> None:
 
 
 def _starts_of(plan: Plan, path: Path | None, members: int | None) -> Starts:
-    """Those of a file; or that of the case for so many members, which noise has to tell apart."""
+    """The starts in a file; or the start of the case for `members` members, which then differ only by noise."""
     from ..running.ensembles.asking import require_noise
 
     if (path is None) == (members is None):
@@ -133,7 +133,7 @@ def _read_starts(path: Path) -> Starts:
 
 
 def _finish(execute: Callable[[], Ensemble], path: Path, *, as_json: bool) -> None:
-    """Follow the members, then show what came out."""
+    """Run the members, then show the results."""
     try:
         many = execute()
     except Interrupted as stop:
@@ -158,12 +158,12 @@ def _finish(execute: Callable[[], Ensemble], path: Path, *, as_json: bool) -> No
 
 
 def failure_lines(many: Ensemble) -> list[str]:
-    """The first members that failed, each with its cause, and how many others did."""
+    """The first members that failed, each with its cause, and the number of others."""
     failures = many.failures
     lines = [f"{many.name_of(i)}: {failure.wrong}, step {failure.step}" for i, failure in failures[:LISTED_FAILURES]]
     return lines + ([f"and {len(failures) - LISTED_FAILURES} more"] if len(failures) > LISTED_FAILURES else [])
 
 
 def point_of(many: Ensemble, member: int) -> dict[str, JsonValue]:
-    """Where a member of a sweep stands, for JSON; nothing for other ensembles."""
+    """The point of a member of a sweep, for JSON; empty for other ensembles."""
     return {} if many.grid is None else {"point": many.grid.at(member)}

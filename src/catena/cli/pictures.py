@@ -51,7 +51,7 @@ def plot(
 
 
 def save_pictures(run: Run | Ensemble, folder: Path, *, names: Sequence[str] = (), data: bool = False) -> list[str]:
-    """Draw pictures of a run, or of members, into a directory, all that suit if none is named; gives their names."""
+    """Draw pictures of a run, or of members, into a directory, all that apply if none is named; returns their names."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -87,7 +87,7 @@ def save_pictures(run: Run | Ensemble, folder: Path, *, names: Sequence[str] = (
 
 
 def make_folder(folder: Path) -> None:
-    """The directory for pictures; also called before what they show is computed."""
+    """Create the directory for pictures; also called before the computation that they show."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

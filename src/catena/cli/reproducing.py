@@ -1,4 +1,4 @@
-"""catena warmup, catena reproduce, catena bench: computing in advance, and computing again what is published."""
+"""catena warmup, catena reproduce, catena bench: compiling in advance, reproducing published results, measuring."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..engine.build import Program
     from ..reproduce.report import Report, Reproduction
 
-EVERYTHING = "all"  # the name that asks for every reproduction
+EVERYTHING = "all"  # stands for every reproduction
 
 
 def warmup(quiet: Quiet = False) -> None:
@@ -39,9 +39,9 @@ def warmup(quiet: Quiet = False) -> None:
 
 
 def common_combinations() -> Iterator[tuple[str, str, Callable[[], Program]]]:
-    """What is compiled in advance: name, method, and a function that compiles.
+    """Combinations to compile in advance: name, method, and a function that compiles.
 
-    Each built-in problem with its default method and the plainest form of each symmetric symplectic one; and the cases
+    Each built-in problem with its default method and the simplest form of each symmetric symplectic one; and the cases
     that come with the package.
     """
     from .. import problems
@@ -94,7 +94,7 @@ def reproduce(
 
 
 def _reproduce_all(known: dict[str, Reproduction], folder: Path, *, quick: bool) -> None:
-    """All of them, and one page; the page is written again after each, so that nothing is lost."""
+    """Run all of them, with one page; the page is rewritten after each, so that nothing is lost."""
     from ..reproduce.everything import write_page
     from ..version import __version__
 
@@ -149,13 +149,13 @@ def bench(
 
 
 def _list(known: Mapping[str, str]) -> None:
-    """Names, each with what it stands for."""
+    """Print the names, each with its description."""
     width = max(map(len, known), default=0)
     for name, about in known.items():
         echo(f"{name:{width}}  {about}".rstrip())
 
 
 def _first_line(script: Path) -> str:
-    """What a script says of itself."""
+    """The first line of the docstring of a script."""
     about = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
     return about.partition("\n")[0]

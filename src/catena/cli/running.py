@@ -17,7 +17,7 @@ from .keeping import Place
 from .options import Data, Json, Page, Plots, Quiet, Sets, StoredRun
 from .terminal import be, echo, error_console, facts, print_message, show, show_json
 
-LONGEST_SYSTEM = 100  # characters of what moves, before a run
+LONGEST_SYSTEM = 100  # characters of the system in the line before a run
 DEFAULT_NAME = "pull"  # of the run without a case
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def resume(
 
 
 def introduce(plan: Plan, steps: int, *, title: str, store: object, made: int = 0) -> None:
-    """Say what is going to run."""
+    """Announce the run."""
     print_message(title, style="bold")
     samples = "" if plan.every == 1 else f", a sample every {plan.every}"
     done = f", {made} of them made" if made else ""
@@ -151,7 +151,7 @@ def introduce(plan: Plan, steps: int, *, title: str, store: object, made: int = 
 def finish(
     execute: Callable[[], Run], *, place: Place, plots: Path | None, data: bool, page: Path | None, as_json: bool
 ) -> None:
-    """Execute, then show what came out, also of a run that failed or was stopped."""
+    """Execute, then show the results, even if the run failed or was stopped."""
     stopped: StepFailure | Interrupted | None = None
     try:
         made: Run | None = execute()
@@ -181,7 +181,7 @@ def finish(
 
 
 def _require_places(plots: Path | None, page: Path | None, system: System) -> None:
-    """Find out before the run whether pictures and page can be made and written."""
+    """Check before the run that pictures and page can be made and written."""
     if plots is not None:
         from .pictures import make_folder
 
@@ -241,7 +241,7 @@ def _describe_measurement(row: AuditRow) -> str:
 
 
 def show_interruption(stop: Interrupted, store: Path | None) -> None:
-    """Say where a run was stopped, and how to go on."""
+    """Print where a run was stopped, and how to continue."""
     where = str(stop).partition(";")[0]
     if store is None:
         where += "; nothing is kept of a run in memory: without --no-out it can be resumed"

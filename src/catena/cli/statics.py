@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Rest = Equilibrium | LinkageEquilibrium
 
 USUAL = 12  # modes that are listed
-NAMED = 6  # motions that cost nothing
+NAMED = 6  # zero modes that are named
 DIGITS = {"omega": ".12g", "frequency": ".9g", "period": ".9g", "error": ".1e", "damping": ".3g"}
 CaseFile = Annotated[
     Path,
@@ -151,7 +151,7 @@ class ModeTable:
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """What stands above the columns."""
+        """The headings of the columns."""
         return ("mode", "omega", "frequency", "period", "error", *(("damping",) if self._damping is not None else ()))
 
     @property
@@ -160,7 +160,7 @@ class ModeTable:
         return found if found is not None and found.any() else None
 
     def described(self) -> list[dict[str, float]]:
-        """Each mode by name and value."""
+        """Each mode as names and values."""
         made: list[dict[str, float]] = []
         for number, omega in enumerate(self.modes.omega[: self.count].tolist()):
             row = {
@@ -171,12 +171,12 @@ class ModeTable:
         return made
 
     def rows(self) -> list[tuple[str, ...]]:
-        """As text."""
+        """The rows as text."""
         return [tuple(format(value, DIGITS.get(name, "")) for name, value in row.items()) for row in self.described()]
 
     @property
     def below(self) -> list[str]:
-        """What is said beneath the table."""
+        """The text below the table."""
         lines, more = [], len(self.modes.omega) - self.count
         if more > 0:
             lines.append(f"{more} more: --count {len(self.modes.omega)} lists all")
@@ -230,7 +230,7 @@ def _modes(found: Rest, count: int | None) -> Modes:
 
 
 def _load(text: str | None) -> list[float] | None:
-    """A force from the command line."""
+    """Parse a force from the command line."""
     if text is None:
         return None
     try:
@@ -243,7 +243,7 @@ def _load(text: str | None) -> list[float] | None:
 
 
 def _check_out(out: Path | None, known: tuple[str, ...], where: str) -> None:
-    """Before anything is computed: a file that can be written, and that takes the place of none."""
+    """Check, before anything is computed, that the file can be written and does not exist yet."""
     if out is None:
         return
     if out.suffix not in known:
@@ -268,13 +268,13 @@ def _describe(found: Rest) -> dict[str, JsonValue]:
 
 
 def _show(found: Rest) -> None:
-    """The report of an equilibrium."""
+    """Print the report of an equilibrium."""
     place = ", ".join(f"{x:.10g}" for x in found.state.position[-1])
     facts([*found.report(), ("last body", f"at ({place})")], result=True)
 
 
 def _write_state(state: State, out: Path) -> None:
-    """As a start of a case, or as arrays."""
+    """Write the state as the start of a case, or as arrays."""
     from ..output.files import new_file
 
     if out.suffix == ".npz":

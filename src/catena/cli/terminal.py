@@ -1,6 +1,7 @@
 """Printing: results to stdout, messages to stderr; tables with rules on a terminal, plain columns in a pipe.
 
-All that is printed passes here, where what a terminal would obey is shown instead: names and messages may be those of a stranger.
+All output passes here. Control characters are shown instead of executed by the terminal, because names and messages may
+come from an untrusted store.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def safe_console(
     force_terminal: bool | None = None,
     width: int | None = None,
 ) -> Console:
-    """A console that shows control characters in what it prints; its own it obeys."""
+    """A console that shows control characters in what it prints; it still emits its own."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -48,13 +49,13 @@ def safe_console(
 
 
 def error_console() -> Console:
-    """Where messages go. It is made anew each time, because stderr may be another one."""
-    # a pipe has no width to wrap at
+    """The console for messages. It is made anew each time, because stderr may have been replaced."""
+    # a pipe has no width for wrapping
     return safe_console(stderr=True, soft_wrap=not sys.stderr.isatty())
 
 
 def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
-    """A line of a result."""
+    """Print a line of a result."""
     typer.echo(escape_controls(text), nl=nl, err=err)
 
 
@@ -102,20 +103,20 @@ def _narrow(table: RenderableType, console: Console, expendable: Sequence[str]) 
 
 
 def show_json(result: Json) -> None:
-    """A result as JSON."""
+    """Print a result as JSON."""
     text = json.dumps(result, indent=2, ensure_ascii=False)
     sys.stdout.write(escape_controls(text, written=lambda character: json.dumps(character)[1:-1]) + "\n")
     sys.stdout.flush()
 
 
 def print_message(message: str, *, style: str = "") -> None:
-    """A line for the user, unless told to be quiet."""
+    """Print a line for the user, unless quiet."""
     if _logger.isEnabledFor(logging.INFO):
         error_console().print(message, style=style or None, markup=False)
 
 
 def facts(pairs: Sequence[tuple[str, str]], *, result: bool = False) -> None:
-    """Short names and what they are, one line each; as messages, or as a result."""
+    """Print names and values, one line each; as messages, or as a result."""
     if not result and not _logger.isEnabledFor(logging.INFO):
         return
     from rich.table import Table
@@ -140,7 +141,7 @@ def size(count: int) -> str:
 
 
 def complain(error: CatenaError) -> None:
-    """An error of the user, without a traceback."""
+    """Print an error of the user, without a traceback."""
     from rich.text import Text
 
     console = error_console()
@@ -164,14 +165,14 @@ _logger = logging.getLogger("catena")
 
 
 class _ConsoleHandler(logging.Handler):
-    """What catena says while it works."""
+    """Prints log messages of catena."""
 
     def emit(self, record: logging.LogRecord) -> None:
         error_console().print(record.getMessage(), style="dim", markup=False)
 
 
 def be(*, quiet: bool) -> None:
-    """Send what catena says to the terminal, or nowhere."""
+    """Send log messages of catena to the terminal, or nowhere."""
     if not any(isinstance(handler, _ConsoleHandler) for handler in _logger.handlers):
         _logger.addHandler(_ConsoleHandler())
         _logger.propagate = False

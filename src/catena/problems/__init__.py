@@ -1,6 +1,7 @@
 """Ready-made systems with starts and, where it exists, the exact solution.
 
-They stand in `__init__.pyi`; a family of problems is loaded when one of its problems is first used, as the public names of catena are.
+They are listed in `__init__.pyi`; a family of problems is imported when one of its problems is first used, like the
+public names of catena.
 """
 
 import lazy_loader

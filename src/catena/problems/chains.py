@@ -18,7 +18,7 @@ from ..systems.many_bodies import require_memory
 from ..systems.numbers import finite_number, is_whole, whole_number
 from ..systems.potentials.pair_potentials import LennardJones
 
-ATTRACTION = LennardJones(5.0, 1.0)  # of the particles of two tetrahedra
+ATTRACTION = LennardJones(5.0, 1.0)  # between the particles of two tetrahedra
 
 # Screw-symmetric minima of the pair energy of two tetrahedra, Lennard-Jones (5, 1), polished by Newton in 40 digits:
 # screw angle, rise, radius, quaternion of body 0 with the screw axis along x.
@@ -36,7 +36,7 @@ SCREWS = {
     ),
 }  # fmt: skip
 
-# Distance of neighbouring discs in the staggered stack, by the number of particles of a disc.
+# Distance between neighbouring discs in the staggered stack, by the number of particles of a disc.
 STACKS = {
     8: 0.48768750927408671,
     12: 0.77273578000955511,
@@ -56,17 +56,17 @@ def helix_chain(
     gravity: Sequence[float] = (0.0, 0.0, 0.0),
     system: Chain | None = None,
 ) -> Problem[Chain]:
-    """A stable chain of tetrahedra on a screw line, an equilibrium disturbed by velocities of size `amp`.
+    """A stable chain of tetrahedra on a screw line: an equilibrium, disturbed by velocities of size `amp`.
 
     Parameters
     ----------
     n : number of bodies
     state : "helix" (chiral), "near" (almost two-fold) or "zigzag" (the lowest energy)
     left, right : "clamped", "free", "force" or "displaced"
-    F : force on an end that is pulled; F = (f, 0, 0) acts along the screw axis
+    F : force on an end of kind "force"; F = (f, 0, 0) acts along the screw axis
     amp : size of the starting velocities
     gravity : acceleration
-    system : a chain of n bodies to start in this way, instead of the chain that these arguments describe
+    system : a chain of n bodies that gets this start, instead of the chain that these arguments describe
     """
     n = _count(n, "helix_chain.n")
     angle, rise, radius, q0 = _screw(state, "helix_chain.state")
@@ -87,15 +87,16 @@ def helix_chain(
 def ring_chain(
     n: int = 96, state: str = "zigzag", turns: int = 0, amp: float = 0.1, system: Chain | None = None
 ) -> Problem[Chain]:
-    """The screw line of `helix_chain` bent into a closed ring, disturbed by velocities of size `amp`; nothing holds it.
+    """The screw line of `helix_chain` bent into a closed ring, disturbed by velocities of size `amp`; free in space.
 
     Parameters
     ----------
     n : number of bodies
     state : "helix", "near" or "zigzag"; the radius of the ring should be several times that of the screw
-    turns : turns of the screw round the ring beyond the whole number that twists it least; they are part of its linking number
+    turns : turns of the screw round the ring in addition to the whole number that twists it least; they add to its
+        linking number
     amp : size of the starting velocities
-    system : a closed chain of n bodies to start in this way, instead of one of tetrahedra
+    system : a closed chain of n bodies that gets this start, instead of one of tetrahedra
     """
     n = _count(n, "ring_chain.n")
     turns = whole_number(turns, "ring_chain.turns", "give a whole number")
@@ -121,9 +122,10 @@ def printed_chain(
     amp: float = 0.1,
     system: Chain | None = None,
 ) -> Problem[Chain]:
-    """Tetrahedra in a row, none turned: far from equilibrium, it crumples within t = 1, heats up and tears; chaotic.
+    """Tetrahedra in a row with equal orientations: far from equilibrium, it crumples within t = 1, heats up and tears;
+    chaotic.
 
-    `system` is a chain of n bodies to start in this way, instead of the chain that these arguments describe.
+    `system` is a chain of n bodies that gets this start, instead of the chain that these arguments describe.
     """
     n = _count(n, "printed_chain.n")
     spacing = finite_number(spacing, "printed_chain.spacing")
@@ -151,7 +153,7 @@ def disc_chain(
 ) -> Problem[Chain]:
     """A stack of discs of n_p particles on two rims, each turned half a spacing against its neighbour; a stable equilibrium.
 
-    `system` is a chain of n bodies to start in this way, instead of the chain that these arguments describe.
+    `system` is a chain of n bodies that gets this start, instead of the chain that these arguments describe.
     """
     n = _count(n, "disc_chain.n")
     if not is_whole(n_p) or n_p not in STACKS:
@@ -173,7 +175,7 @@ def disc_chain(
 
 
 def _count(n: object, where: str) -> int:
-    """A number of bodies for which there is memory."""
+    """A number of bodies that fits in memory."""
     count = positive_integer(n, where)
     require_memory(count, where)
     return count
@@ -197,7 +199,7 @@ def _disc(n_p: int) -> Body:
 def _start(
     name: str, chain: Chain, position: np.ndarray, orientation: np.ndarray, *, amp: float, about: str
 ) -> Problem[Chain]:
-    """v_j = amp (sin j, sin 2j, cos 3j) in space, omega_j = amp (cos j, cos 2j, sin 3j) in the body; none where held."""
+    """v_j = amp (sin j, sin 2j, cos 3j) in space, omega_j = amp (cos j, cos 2j, sin 3j) in the body; 0 if held."""
     amp = finite_number(amp, f"{name}.amp")
     if not isinstance(chain, Chain):
         raise InputError(

@@ -80,7 +80,7 @@ def kepler(e: float = 0.6) -> Problem[Hamiltonian]:
 
 
 def eccentric_anomaly(t: float, e: float) -> float:
-    """Root of E - e sin E = t for |t| <= pi, by Newton's method, which converges from pi where e is large."""
+    """Root of E - e sin E = t for |t| <= pi, by Newton's method, started at pi if e is large."""
     anomaly = t if e < 0.8 else math.copysign(math.pi, t)
     for _ in range(100):
         change = (anomaly - e * math.sin(anomaly) - t) / (1 - e * math.cos(anomaly))

@@ -1,4 +1,4 @@
-"""Free bodies: the book and the flip of the intermediate axis."""
+"""Free bodies: the book, and a body that flips about its intermediate axis."""
 
 from __future__ import annotations
 

@@ -139,9 +139,9 @@ def bricard() -> Problem[Linkage]:
 def bennett() -> Problem[Linkage]:
     """Bennett's loop of four hinged bars, in gravity: the hinges are neither parallel nor through one point, yet the loop moves.
 
-    Opposite bars are equal: lengths a and b, with angles alpha and beta between the hinges at their ends, and the loop is movable
-    because a / sin(alpha) = b / sin(beta). Bar 0 is the ground, the hinge at its end is turned to 1 rad. The start moves with the bar opposite
-    the ground turning at rate 4, enough to turn over and over.
+    Opposite bars are equal: lengths a and b, with angles alpha and beta between the hinges at their ends; the loop is
+    movable because a / sin(alpha) = b / sin(beta). Bar 0 is the ground; the hinge at its end is turned to 1 rad. At the
+    start the bar opposite the ground turns at rate 4, fast enough to turn over and over.
 
     References
     ----------
@@ -175,8 +175,9 @@ def bennett() -> Problem[Linkage]:
 def six_ring() -> Problem[Linkage]:
     """The ring of cyclohexane in its boat form, free in space: six CH2 groups that turn about the bonds between them.
 
-    Bonds and their angles (tetrahedral) are rigid. Six hinges leave a ring no freedom as a rule, and the chair has none; the boat moves through
-    all its twists and back. Lengths in angstrom, masses in u. The start has no momentum, and the first group turns at rate 1 in it.
+    Bonds and their angles (tetrahedral) are rigid. As a rule, six hinges leave a ring no freedom, and the chair has
+    none; the boat moves through all its twists and back. Lengths in angstrom, masses in u. The start has no momentum,
+    and its first group turns at rate 1.
     """
     bond, to_hydrogen = 1.53, 1.09
     side, top = math.sqrt(2.0 / 3.0), math.sqrt(2.0) / 3.0
@@ -192,7 +193,7 @@ def six_ring() -> Problem[Linkage]:
         for c, o, a in zip(carbon, outward, across, strict=True)
     ]
     center = np.array([body.center for body in bodies])
-    # along the bond after each group; the last one closes the ring and has the first group as its parent
+    # along the bond after each group; the last hinge closes the ring, with the first group as its parent
     pairs = [(k, k + 1) for k in range(5)] + [(0, 5)]
     joints = [
         Revolute(i, j, (carbon[i] - center[i], carbon[i] - center[j]), axis=carbon[j] - carbon[i]) for i, j in pairs
@@ -209,7 +210,8 @@ def six_ring() -> Problem[Linkage]:
 
 
 def _ring_of_bars(corners: Vector, axes: Vector, *, gravity: tuple[float, float, float]) -> tuple[Linkage, Vector]:
-    """Bars of unit mass per length from corner to corner, hinged there; bar 0 is the ground. Also the middles of the others."""
+    """Bars of unit mass per length from corner to corner, hinged there; bar 0 is the ground. Also the midpoints of the
+    others."""
     along = np.roll(corners, -1, axis=0) - corners
     middle = corners + 0.5 * along
     last = len(corners) - 1
@@ -228,7 +230,7 @@ def _ring_of_bars(corners: Vector, axes: Vector, *, gravity: tuple[float, float,
 
 
 def _along_the_free_direction(system: Linkage, position: Vector, body: int, *, rate: float = 1.0) -> State:
-    """A start with the one motion that the joints allow, without momentum where nothing holds the linkage.
+    """A start with the only motion that the joints allow, without momentum if nothing holds the linkage.
 
     The angular velocity of `body` has the length `rate` and a positive largest component.
     """
@@ -236,7 +238,7 @@ def _along_the_free_direction(system: Linkage, position: Vector, body: int, *, r
     images = constraints.images_of(system, rest.orientation)
     rows = constraints.gradients(system, rest.position, rest.orientation, images=images)
     if all(joint.parent != GROUND for joint in system.joints):
-        together = np.zeros((system.count, 2, 3, 6))  # the motions of the whole as one body
+        together = np.zeros((system.count, 2, 3, 6))  # the rigid motions of the whole linkage
         together[:, 0, :, :3] = together[:, 1, :, 3:] = np.eye(3)
         together[:, 0, :, 3:] = np.cross(np.eye(3), position[:, None]).transpose(0, 2, 1)
         rows = np.concatenate([rows, together.reshape(-1, 6).T @ constraints.mass_matrix(system, rest.orientation)])
@@ -276,7 +278,7 @@ def molecule() -> Problem[Linkage]:
 
 
 def _about_axis(k: int, angle: float) -> Vector:
-    """The unit quaternion of a turn about coordinate axis k."""
+    """The unit quaternion of a rotation about coordinate axis k."""
     q = np.zeros(4)
     q[0], q[1 + k] = math.cos(0.5 * angle), math.sin(0.5 * angle)
     return q

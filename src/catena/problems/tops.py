@@ -57,7 +57,7 @@ def lagrange_top() -> Problem:
 def nutation(inertia: float, strength: float, orientation: np.ndarray, momentum: np.ndarray) -> dict[str, float]:
     """Limits of cos(theta), period of the nutation and azimuth that the axis gains in it, of Lagrange's top.
 
-    The coefficients are exact in fractions: near a sleeping top the roots would lose their digits otherwise.
+    The coefficients are exact fractions: near a sleeping top the roots would otherwise lose their digits.
     """
     from scipy.special import ellipk
 

@@ -52,7 +52,7 @@ class TorqueTable(Table):
 
 
 class MovedTable(Table):
-    """The end body moves as it is told."""
+    """The end body follows a prescribed motion."""
 
     kind: Literal["Moved"]
     position: InTimeVector | None = Field(None, description="of its centre of mass; it stays if left out")
@@ -83,7 +83,7 @@ AnyChainLoad: TypeAlias = Annotated[LoadedForce | LoadedTweezers | LoadedTorque,
 
 
 class DisplacedTable(Table):
-    """The end body is held at a place, but turns freely."""
+    """The position of the end body is fixed, but it turns freely."""
 
     kind: Literal["Displaced"]
     position: Vector | None = Field(None, description="where it is held; where it starts if left out")
@@ -167,6 +167,6 @@ class ChainTable(SystemTable):
 
     @classmethod
     def implied(cls, system: System) -> dict[str, object]:
-        """The chain itself, and how many bodies it has."""
+        """The chain itself, and its number of bodies."""
         assert isinstance(system, Chain)
         return {"n": system.count, "system": system}

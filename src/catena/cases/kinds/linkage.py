@@ -69,6 +69,6 @@ class LinkageTable(SystemTable):
 
     @classmethod
     def implied(cls, system: System) -> dict[str, object]:
-        """As many bodies."""
+        """The number of bodies."""
         assert isinstance(system, Linkage)
         return {"n": system.count}

@@ -118,7 +118,7 @@ def fit_drift(center: Floats, means: Floats, level: Floats | float) -> tuple[Flo
     means : (..., 40) finite means of the deviation
     level : allowed probability of a false alarm in each series, a number or an array that broadcasts with (...)
     """
-    # Subtract the first mean, then scale each series by a power of two to about 1: nothing is lost, no square overflows.
+    # Subtract the first mean, then scale each series by a power of two to about 1: exact, and no square overflows.
     means = means - means[..., :1]
     exponent = np.frexp(np.abs(means).max(axis=-1))[1]
     means = np.ascontiguousarray(np.ldexp(means, -exponent[..., None]))
