@@ -1,6 +1,6 @@
-"""Rows of things of which many are the same: what is asked of each is computed once for those that are alike.
+"""Sequences with many equal things: properties are computed once for each distinct one.
 
-A chain of a million bodies has a handful of different ones. Nothing that Python does for a body may be done a million times.
+A chain of a million bodies has a handful of different ones. Python must do nothing a million times for a body.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Alike(Generic[Thing]):
 
     Parameters
     ----------
-    things : anything with a hash; those that are one object are compared once
+    things : anything with a hash; identical objects are compared once
 
     Attributes
     ----------
-    distinct : the different ones, in the order in which they first appear
-    which : (n,) for each thing the place of its equal in `distinct`
+    distinct : the different ones, in order of first appearance
+    which : (n,) for each thing, its index in `distinct`
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Alike(Generic[Thing]):
 
     @cached_property
     def first(self) -> NDArray[np.int64]:
-        """Where each of the distinct ones stands first."""
+        """Index of the first occurrence of each distinct thing."""
         return np.unique(self.which, return_index=True)[1].astype(np.int64)
 
     @overload
@@ -62,12 +62,12 @@ class Alike(Generic[Thing]):
     def each(self, of: Callable[[Thing], ArrayLike], dtype: type[Scalar]) -> NDArray[Scalar]: ...
 
     def each(self, of: Callable[[Thing], ArrayLike], dtype: type[np.generic] = np.float64) -> np.ndarray:
-        """What a function gives for each thing, with a leading axis for all of them."""
+        """The results of a function for all things, along the leading axis; it is called once for each distinct one."""
         return np.array([of(thing) for thing in self.distinct], dtype=dtype)[self.which]
 
 
 def alike_together(*numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of several columns of numbers that are equal in all: the first row of each kind, and the kind of each row.
+    """Group rows that are equal in all columns: the first row of each group, and the group of each row.
 
     Examples
     --------
@@ -85,14 +85,14 @@ def alike_together(*numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDAr
 
 
 def describe_alike(described: Sequence[Any], which: NDArray[np.int64]) -> Any:
-    """Descriptions of things in their order, of which many are equal: a list; of a long row each of them once, and which stands where."""
+    """Descriptions of things in their order: a list; if long, the distinct ones and the indices of all things."""
     if len(which) <= LISTED:
         return [described[k] for k in which.tolist()]
     return {"kinds": list(described), "which": which.tolist()}
 
 
 def alike_from(given: Mapping[str, Any], make: Callable[[Any, str], Any], where: str) -> list[Any]:
-    """The long row of things that `describe_alike` wrote down, each kind made once from its description and its place."""
+    """The long sequence from `describe_alike`; `make` gets each distinct description and its place once."""
     kinds, which = given["kinds"], given["which"]
     if set(given) != {"kinds", "which"} or not isinstance(kinds, list) or not isinstance(which, list):
         raise InputError(

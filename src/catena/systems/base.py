@@ -1,4 +1,4 @@
-"""What a system is: parameters, the fields of its state, its invariants, and the views it offers to methods."""
+"""The base class of systems: parameters, the fields of the state, invariants, and the views that methods use."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from .scene import Scene
 
 Samples: TypeAlias = "Mapping[str, Array] | xarray.Dataset"  # arrays along `time`, by name
-SHOWN = 12  # numbers of a field that a repr writes out
-LONGEST_REPR = 200  # characters of a system that has no words of its own
+SHOWN = 12  # numbers of a field that a repr shows
+LONGEST_REPR = 200  # characters of a system without its own repr
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,18 @@ class Invariant(Field):
 
     @property
     def constant(self) -> bool:
-        """Whether the exact motion keeps it."""
+        """Whether the exact motion conserves it."""
         return not self.tags & {"work", "changes"}
 
     @property
     def continuous(self) -> bool:
-        """The same, and it is a continuous function of the state: a residual is that of the worst body."""
+        """The same, and it is a continuous function of the state; a residual is not: it belongs to the worst body."""
         return self.constant and not self.name.endswith("residual")
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Named arrays and a time: where a system is. Fields are attributes: `state.q`, `state.position`."""
+    """A state of a system: named arrays and a time. Fields are attributes: `state.q`, `state.position`."""
 
     fields: Mapping[str, Array]
     time: float = 0.0
@@ -85,13 +85,13 @@ def _shortly(values: Array) -> str:
 
 
 class System(ABC):
-    """Base of all systems. A system is frozen: changing a parameter gives another one."""
+    """Base class of all systems. A system is frozen: changing a parameter gives another system."""
 
     kind: ClassVar[str]
-    start: Callable[..., State]  # a state, by what the system needs
+    start: Callable[..., State]  # makes a state from the arguments that the system needs
     with_ground: ClassVar[frozenset[str]] = (
         frozenset()
-    )  # arrays of par whose last row kernels call number -1: the ground
+    )  # arrays of par whose last row kernels address as -1: the ground
 
     @classmethod
     def examples(cls) -> tuple[tuple[System, State, float], ...]:
@@ -101,17 +101,17 @@ class System(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """Names the system in messages; free of parameter values."""
+        """Name of the system in messages, without parameter values."""
 
     @property
     @abstractmethod
     def fields(self) -> tuple[Field, ...]:
-        """What a state holds."""
+        """The fields of a state."""
 
     @property
     @abstractmethod
     def invariants(self) -> tuple[Invariant, ...]:
-        """What the motion keeps, and what is recorded beside it."""
+        """What the motion conserves, and what is recorded beside it."""
 
     @property
     @abstractmethod
@@ -120,17 +120,17 @@ class System(ABC):
 
     @property
     def smoothness(self) -> float:
-        """How many derivatives of the energy are continuous along every motion: as many as those of its tables."""
+        """Number of continuous derivatives of the energy along every motion: that of its tables."""
         return min((table.smoothness for table in self.time_tables), default=math.inf)
 
     @property
     def time_tables(self) -> tuple[Sampled, ...]:
-        """Tables of functions of time that drive it: a run must end within them."""
+        """Tables of functions of time that drive the system: a run must end within them."""
         return ()
 
     @property
     def in_words(self) -> str:
-        """What moves, as the heading of a page says it."""
+        """The system in words, as the heading of a page."""
         return self.title
 
     def __repr__(self) -> str:
@@ -138,7 +138,7 @@ class System(ABC):
         return clip(f"{self.kind}({given})", LONGEST_REPR)
 
     def _repr_html_(self) -> str:
-        """What moves, what it keeps, and how it is stepped by default; nothing is computed for it."""
+        """The system, its invariants and its default method; nothing is computed for it."""
         kind, arguments = self.default_method
         method = f"{kind}({', '.join(f'{name}={value}' for name, value in arguments.items())})"
         rows = [
@@ -158,7 +158,7 @@ class System(ABC):
 
     @abstractmethod
     def parameter_arrays(self) -> Mapping[str, Numbers]:
-        """The parameters as arrays, by the names that kernels use: `par.<name>`."""
+        """The parameters as arrays, by the names in kernels: `par.<name>`."""
 
     @abstractmethod
     def describe(self) -> dict[str, Json]:
@@ -169,37 +169,37 @@ class System(ABC):
         return component_names(self.fields)
 
     def check_start(self, state: State) -> None:
-        """InputError if no motion can begin at a state, though its fields are those of the system: what holds it does not allow it."""
-        return  # nothing holds it, where a system has no more to tell
+        """InputError if a state violates the constraints of the system, so that no motion can start there."""
+        return  # by default there are no constraints
 
     @property
     def controls(self) -> tuple[int, ...]:
-        """Joints whose motors a controller sets, one for each such motor."""
+        """Joints whose motors a controller sets, in the order of these motors."""
         return ()
 
     def hold(self, par: Parameters, torques: Array) -> None:
-        """Let those motors have these torques from now on: `par` is that of one run."""
-        return  # a system without such motors has nothing to set
+        """Set the torques of these motors from now on, in the `par` of one run."""
+        return  # a system without such motors
 
     def motor_places(self, view: View, z: Array, known_as: Callable[[], State]) -> tuple[Array, Array]:
-        """Angles and speeds of those joints, in stepped variables z; `known_as` gives the state that they are, if it takes that."""
+        """Angles and speeds of these joints, in stepped variables z; `known_as` computes the state if it is needed."""
         return np.zeros(0), np.zeros(0)
 
     def undefined_at(self, state: State) -> str:
-        """Which part of the system has no energy in a state whose energy is not defined."""
+        """The part of the system whose energy is undefined in a state."""
         return "start"
 
     def happenings(self, samples: Samples) -> Iterator[tuple[str, float, int, dict[str, Numbers]]]:
-        """What samples (arrays along `time` by name, such as a Dataset) show by themselves, and what changes what a run means, such as a torn link:
-        name, time, first sample that shows it, more data."""
+        """Events that the samples (arrays along `time` by name, such as a Dataset) show, including changes of what a
+        run means, such as a torn link: name, time, first sample that shows it, more data."""
         return iter(())
 
     def damaged(self, states: Mapping[str, Array]) -> NDArray[np.bool_]:
-        """Which of many states, fields with a leading axis, are such as `happenings` tells of."""
+        """Which of many states, fields with a leading axis, show an event of `happenings`."""
         return np.zeros(len(next(iter(states.values()))), dtype=bool)
 
     def frequency_above(self, threshold: float, state: State) -> float | None:
-        """The highest frequency of small motions about a state if it is above the threshold, and if the system knows it."""
+        """The highest frequency of small motions about a state if known and above the threshold; otherwise None."""
         return None
 
     def scene(self) -> Scene | None:
@@ -207,19 +207,19 @@ class System(ABC):
         return None
 
     def begun(self, start: State) -> System:
-        """The system with all that it counts from its start, such as angles of joints, fixed there."""
+        """The system with everything that is counted from its start, such as the angles of joints, fixed there."""
         return self
 
     def inertia(self) -> Inertia:
-        """What its momenta are like in a heat bath; CapabilityError if it has none."""
+        """The inertia of its momenta, for a heat bath; CapabilityError if it has none."""
         raise no_bath(self, "its kinetic energy has no constant masses")
 
     def maxwell(self, state: State, temperature: float, *, seed: int = 0, member: int = 0) -> State:
-        """The state with momenta drawn at a temperature. Positions stay; nothing is drawn for motions that are held or do not exist.
+        """The state with momenta drawn at a temperature. Positions stay; constrained or missing motions get none.
 
         Parameters
         ----------
-        state : the state that gives positions, orientations and time
+        state : supplies positions, orientations and time
         temperature : kT, in units of energy
         seed : below 2^64
         member : number of the start in an ensemble; each has its own momenta
@@ -243,16 +243,16 @@ class System(ABC):
         return with_momenta(self.inertia(), state, temperature, seed, member)
 
     def laws(self, temperature: float) -> tuple[Law, ...]:
-        """Averages of configurations that are known exactly at this temperature."""
+        """Averages over configurations whose exact values at this temperature are known."""
         return ()
 
     @property
     def restless(self) -> str:
-        """Why it has no equilibrium at a temperature, such as a force that depends on time; empty if it has one."""
+        """Why the system has no thermal equilibrium, such as a force that depends on time; empty if it has one."""
         return ""
 
     def phase_space(self, start: State) -> PhaseSpace:
-        """Pairs of conjugate fields near a state of `begun(start)`, what of them may vary, and its constraints."""
+        """Pairs of conjugate fields near a state of `begun(start)`, their allowed variations, and the constraints."""
         raise CapabilityError(
             f"{self.title} does not say which of its fields are conjugate", do="give the system a phase_space()"
         )
@@ -262,46 +262,46 @@ class System(ABC):
         return None
 
     def fastest_body(self, state: State) -> int | None:
-        """Number of the body that turns fastest; None if there is but one."""
+        """Index of the body that turns fastest; None if there is only one."""
         return None
 
     def blamed(self, par: Parameters) -> str:
-        """What a step that failed could not meet, from the parameters of its run; empty if that is not known."""
+        """The condition that a failed step could not meet, from the parameters of its run; empty if unknown."""
         return ""
 
     @property
     def is_prescribed(self) -> bool:
-        """Whether a part of its motion is prescribed by functions of time."""
+        """Whether functions of time prescribe a part of the motion."""
         return False
 
     def first_jump(self, times: Array, dt: float, start: State) -> Jump | None:
-        """The first of the steps from these times in which a path that prescribes its motion jumps; None if all are smooth.
+        """The first of the steps from these times in which a prescribed path jumps; None if all are smooth.
 
-        start : of the run, for lengths to compare with
+        start : of the run, as a scale for lengths
         """
         return None
 
     def passed_stop(self, times: Array) -> str:
-        """What is told to follow a path that something in its way keeps it from at one of these times; empty if nothing is."""
+        """The part whose prescribed path leads through a stop at one of these times; empty if none does."""
         return ""
 
     @cached_property
     def public_width(self) -> int:
-        """Numbers in a published row."""
+        """Length of a published row."""
         return sum(f.width for f in self.fields)
 
     @property
     def parts(self) -> int:
-        """Bodies, or coordinates, each of which adds its terms to an energy."""
+        """Number of bodies, or coordinates, that each add their terms to an energy."""
         return max((f.shape[0] for f in self.fields if f.dims and f.dims[0] in ("body", "dof")), default=1)
 
     @cached_property
     def invariant_width(self) -> int:
-        """Numbers in the invariants of a row."""
+        """Number of values of all invariants of a row."""
         return sum(f.width for f in self.invariants)
 
     def columns(self, rows: Array) -> dict[str, Array]:
-        """Rows of samples (m, width) cut into the public fields and the invariants, by name."""
+        """Rows of samples (m, width) split into the public fields and the invariants, by name."""
         return cut(rows, (*self.fields, *self.invariants))
 
 
@@ -314,7 +314,7 @@ else:
 
 
 def component_names(fields: tuple[Field, ...]) -> dict[str, str]:
-    """Names of all components, as sections write them (`angular_momentum[2]`), and the time."""
+    """Names of all components for sections (`angular_momentum[2]`), and the time."""
     names, place = {"t": "t"}, 0
     for field in fields:
         for index in np.ndindex(*field.shape):
@@ -325,7 +325,7 @@ def component_names(fields: tuple[Field, ...]) -> dict[str, str]:
 
 
 def no_bath(system: System, why: str) -> CapabilityError:
-    """A system that cannot be put into a heat bath."""
+    """The error for a system that cannot be coupled to a heat bath."""
     return CapabilityError(
         f"{system.title} has no temperature here: {why}",
         do="use a chain, a linkage, a top, a free body, or a Hamiltonian T(p) + V(q) with T quadratic in p and positive",
@@ -337,12 +337,12 @@ AnySystem = TypeVar("AnySystem", bound=type[System])
 
 
 def register(system: AnySystem) -> AnySystem:
-    """Make a system known under the name of its class, which no other system may have."""
+    """Register a system under the name of its class, which must be unique."""
     SYSTEMS.register(system).kind = system.__name__
     return system
 
 
 def system_from(description: Mapping[str, object]) -> System:
-    """The system that `describe` (or a case) wrote down."""
+    """The system from the JSON of `describe`, or from a case."""
     arguments = dict(description)
     return SYSTEMS.find(arguments.pop("kind", None))(**arguments)

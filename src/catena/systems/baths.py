@@ -1,8 +1,8 @@
-"""Friction and noise on the momenta of bodies and coordinates: the kernels of a heat bath that know where momenta stand.
+"""Friction and noise on the momenta of bodies and coordinates: heat-bath kernels for each layout of momenta.
 
 Each is the exact flow of dP = -gamma P dt + sqrt(2 gamma kT M) dW over a step, as an increment P += (E - 1) P + L xi with constants
-that the method makes once. An amplitude of zero is a component that is not there. The normals of body j are those of body j in
-the counter, whatever else is stepped: p1 p2, p3 y1, y2 y3 [salmon2011].
+that the method computes once. An amplitude of zero marks a component that does not exist. The normals of body j come
+from the counter of body j, whatever else is stepped: p1 p2, p3 y1, y2 y3 [salmon2011].
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def draw_six(par, member, step, j):
 
 
 def draw_three(par, member, step, j):
-    """The last three of them, of the angular momentum."""
+    """The last three of the six normals of body j, for its angular momentum."""
     seed0 = int(par.seed[0])
     seed1 = int(par.seed[1])
     _, d = normals(seed0, seed1, member, step, j, MOMENTA + 1)
@@ -68,13 +68,13 @@ def disturb_along_body(z, e, j, p, y, r, par, member, step):
 
 
 def tally_component(square, place, sums):
-    """Count the square of a component, over its variance, in its place; its fourth power is for the row at the end."""
+    """Add the square of a component, over its variance, to its sum; returns the fourth power, to be summed too."""
     sums[place] += square
     return square * square
 
 
 def turn_round(z, e, first, last):
-    """Momenta and their compensations with other signs."""
+    """Negate momenta and their compensations."""
     for k in range(first, last):
         z[k] = -z[k]
         e[k] = -e[k]
@@ -151,7 +151,7 @@ def coordinate_tally(z, par, total, sums):
 
 
 def coupled_tally(z, par, total, sums):
-    """The same where momenta are coupled: of L^-1 p, which are independent."""
+    """The same for coupled momenta: it uses L^-1 p, whose components are independent."""
     n = dimension(z) // 2
     for k in range(n):
         x = 0.0

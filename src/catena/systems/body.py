@@ -100,13 +100,14 @@ class Body:
 
         Parameters
         ----------
-        positions : (n, 3), anywhere; the body's own coordinates have their origin at the centre of mass
+        positions : (n, 3), in any frame; the origin of the body's own coordinates is its centre of mass
         masses : (n,), or one number for all
         types : n names or integers by which pair potentials distinguish particles; by default all are 0
 
         Notes
         -----
-        Particles count as lying in a plane or on a line if their distance to it is below 8 rounding units of their coordinates.
+        Particles count as coplanar or collinear if their distance from the plane or line is below 8 rounding units of
+        their coordinates.
         """
         where = "Body.from_particles"
         x, m, kinds = _particles(positions, masses, types, where)
@@ -256,12 +257,12 @@ class Body:
         return ways[shape](**arguments)
 
     def describe(self) -> dict[str, Json]:
-        """The body as it is written in a case: JSON from which `from_description` makes the same body, bit for bit."""
+        """The body in the form of a case: JSON from which `from_description` makes the same body, bit for bit."""
         return json.loads(self._text)
 
     @property
     def shape(self) -> str:
-        """How the body was given: "box", "particles", "mesh", ...; its dimensions are in `describe()`."""
+        """The form in which the body was given: "box", "particles", "mesh", ...; its dimensions are in `describe()`."""
         return str(self._description.get("shape", "moments"))
 
     @cached_property
@@ -283,9 +284,9 @@ class Body:
 
     @cached_property
     def rotor_moments(self) -> Array:
-        """The moments with which free rotation is computed: a line turns like a sphere with the same moment.
+        """The moments used for free rotation: a line turns like a sphere with the same moment.
 
-        There is no momentum along the line, so the moment about it never enters.
+        There is no angular momentum along the line, so the moment about it has no effect.
         """
         return _freeze(np.where(self.moments > 0.0, self.moments, self.moments.max()))
 
@@ -346,7 +347,7 @@ class Body:
         reach: float,
         particles: Particles | None = None,
     ) -> Body:
-        """A body made of points about its centre; `reach` is the largest coordinate given."""
+        """A body made of points relative to its centre; `reach` is the largest coordinate given."""
         where = f"Body, {description['shape']}"
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             s = measure(points)
@@ -385,7 +386,7 @@ class Body:
 
 
 def point_with_axes(body: Body, axes: Array) -> Body:
-    """The same point with other principal axes, the columns of a rotation matrix: all are as good."""
+    """The same point with other principal axes, the columns of a rotation matrix: any axes are principal."""
     made = Body.__new__(Body)
     for name, value in vars(body).items():
         if name != "frame_matrix":
@@ -395,14 +396,14 @@ def point_with_axes(body: Body, axes: Array) -> Body:
 
 
 def _freeze(array: Array) -> Array:
-    """A copy that cannot be written to."""
+    """A read-only copy."""
     array = np.array(array, dtype=float)
     array.setflags(write=False)
     return array
 
 
 def _lengths(value: ArrayLike, shape: tuple[int | None, ...], where: str) -> Array:
-    """Numbers none of which is negative."""
+    """Numbers without negative ones."""
     array = finite_numbers(value, shape, where=where)
     if array.min() < 0.0:
         raise InputError(f"{array.tolist()} has a negative element", where=where, do="give numbers >= 0")
@@ -442,7 +443,7 @@ def _particles(
 
 
 def _faces(faces: ArrayLike, count: int, where: str) -> NDArray[np.int64]:
-    """Triangles of indices of vertices, of a closed and consistently oriented surface."""
+    """Triangles of vertex indices that form a closed and consistently oriented surface."""
     numbers = finite_numbers(faces, (None, 3), where=where)
     corners = numbers.astype(np.int64)
     if (corners != numbers).any() or corners.min() < 0 or corners.max() >= count:

@@ -1,7 +1,7 @@
-"""From an energy H(q, p) to the kernels of its motion: gradient, Hessian, and what they tell about H.
+"""From an energy H(q, p) to the kernels of its motion: gradient, Hessian, and the structure of H.
 
-Derived once with sympy and kept on disk, so that a second process neither parses nor derives. A small energy becomes straight
-lines of code; one of many variables or terms becomes loops (`rolled`).
+sympy derives them once; they are cached on disk, so that a second process neither parses nor derives. A small energy
+becomes straight-line code; one with many variables or terms becomes loops (`rolled`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ MOST_STRAIGHT = 32
 
 @dataclass(frozen=True)
 class Derived:
-    """The kernels of a Hamiltonian as texts, and what was recognised.
+    """The kernels of a Hamiltonian as text, and the recognised structure.
 
     Attributes
     ----------
     separable : H = T(p) + V(q)
     quadratic_kinetic : separable, and T has constant second derivatives
-    tags : for each invariant, energy first, what it is ("linear", "bilinear", "quadratic")
+    tags : for each invariant, energy first, its form ("linear", "bilinear", "quadratic")
     kernels : name -> text of a function
-    tables : of an energy in loops, see `rolled`; empty for straight lines
+    tables : of an energy in loops, see `rolled`; empty for straight-line code
     driven : whether the energy depends on t, which is then the last coordinate, with a momentum
-    kinetic_in_time : whether nothing but t in the kinetic energy keeps it from being separable
+    kinetic_in_time : whether only the t in the kinetic energy keeps H from being separable
     """
 
     separable: bool
@@ -60,15 +60,15 @@ def derive(
     *,
     sampled: Sequence[str] = (),
 ) -> Derived:
-    """The kernels of H = energy and of further invariants, from the disk if they were derived before.
+    """The kernels of H = energy and of further invariants, from the cache on disk if possible.
 
-    An energy that depends on t is derived as H(q, p, t) + p_t with t as the last coordinate: dt/dt = 1, and its momentum takes up
-    the work, dp_t/dt = -H_t, so that H + p_t is kept [hairer2006] section VI. Parameters in `sampled` are functions of t whose values and
-    derivatives come from splines.
+    An energy that depends on t is derived as H(q, p, t) + p_t with t as the last coordinate: dt/dt = 1, and its
+    momentum accumulates the work, dp_t/dt = -H_t, so that H + p_t is conserved [hairer2006] section VI. Parameters in
+    `sampled` are functions of t whose values and derivatives come from splines.
 
     Raises
     ------
-    InputError : a text is refused (`catena.expressions.parse`), or too involved
+    InputError : a text is refused (`catena.expressions.parse`), or too complicated
     """
     texts = {"energy": energy, **{f"invariants.{name}": text for name, text in invariants.items()}}
     request = json.dumps(["derivation", list(texts.values()), list(q), list(p), list(parameters), list(sampled)])
@@ -102,14 +102,14 @@ def _derive(
 
 
 def find_unused_name(wanted: str, names: Sequence[str]) -> str:
-    """The wanted name, or one like it that is not among these."""
+    """The wanted name, or a similar one that is not used yet."""
     while wanted in names:
         wanted += "_"
     return wanted
 
 
 def _field_end(half: str, driven: bool) -> str:
-    """q and p, or q, t, p and p_t: the time grows, and would make changes of q look small beside it."""
+    """Fields: q and p, or q, t, p and p_t: t grows, so changes of q would look small beside it."""
     ends = f"(b // 2 + 1) * {half} - 1 + b % 2" if driven else f"(b + 1) * {half}"
     return f"def field_end(b, par):\n    return {ends}"
 
@@ -162,7 +162,7 @@ def _in_lines(
 
 
 class Written:
-    """The kernels of expressions in straight lines, as text: z holds the variables, par.values the parameters and constants."""
+    """The kernels of expressions as straight-line code: z: variables, par.values: parameters and constants."""
 
     def __init__(
         self, variables: Sequence[str], parameters: Sequence[str], constants: Constants, through: Splines
@@ -180,12 +180,12 @@ class Written:
         self, name: str, arguments: str, outputs: list[tuple[str, sympy.Expr]], tail: str = "",
         names: Mapping[str, str] | None = None,
     ) -> str:  # fmt: skip
-        """`def name(arguments)` that computes the outputs, then does the tail."""
+        """`def name(arguments)` that computes the outputs, then executes the tail."""
         lines = write_lines(outputs, names or self.load) + ([tail] if tail else [])
         return "\n".join([f"def {name}({arguments}):", *(f"    {line}" for line in lines or ["pass"])])
 
     def motion(self, field: Sequence[sympy.Expr], hessian: Sequence[Sequence[sympy.Expr]]) -> dict[str, str]:
-        """The vector field whole, by halves and in registers, and its Jacobian."""
+        """The complete vector field, by halves and in registers, and its Jacobian."""
         n, half = self.n, self.half
         whole = [(f"out[{i}]", rate) for i, rate in enumerate(field)]
         slopes = [(f"out[{i * n + j}]", hessian[i][j]) for i in range(n) for j in range(n)]
@@ -202,9 +202,9 @@ class Written:
         }
 
     def measure(self, kept: Sequence[sympy.Expr], moving: set[sympy.Symbol]) -> str:
-        """The quantities kept, and what an error is compared with.
+        """The conserved quantities, and the scales with which errors are compared.
 
-        A constant adds nothing to the motion, so nothing to the size of its terms.
+        A constant contributes nothing to the motion, so nothing to the size of the terms.
         """
         import sympy
 
@@ -239,22 +239,22 @@ class Written:
 
 
 class Splines:
-    """Parameters that are functions of t: symbols for their values and derivatives, and derivatives by t through them."""
+    """Parameters that are functions of t: symbols for their values and derivatives, and the chain rule through them."""
 
     def __init__(self, names: Sequence[str]) -> None:
         import sympy
 
         self.names = tuple(names)
-        # f, f' and f'': a quote is in no user's name
+        # f, f' and f'': names of users contain no quote
         self.rows = [[sympy.Symbol(name + "'" * order, real=True) for order in range(3)] for name in names]
 
     @property
     def symbols(self) -> set[sympy.Symbol]:
-        """All of them."""
+        """All symbols."""
         return {symbol for row in self.rows for symbol in row}
 
     def jacobian(self, expressions: Sequence[sympy.Expr], names: Sequence[str]) -> list[list[sympy.Expr]]:
-        """Derivatives by these names; that by t goes on through the splines."""
+        """Derivatives with respect to these names; the one with respect to t includes the splines."""
         slopes = jacobian(expressions, names)
         if TIME in names:
             column = list(names).index(TIME)
@@ -265,7 +265,7 @@ class Splines:
         return slopes
 
     def load(self, time: str) -> dict[str, str]:
-        """Code that loads them at a time."""
+        """Code that evaluates the splines at a time."""
         return {
             symbol.name: f"spline_{what}({time}, par.spline_first[{k}], par.spline_first[{k + 1}], par.spline)"
             for k, row in enumerate(self.rows)
@@ -298,12 +298,12 @@ class Constants:
             return expression
         if expression not in self.expressions:
             self.expressions.append(expression)
-            self.symbols.append(sympy.Symbol(f"constant {len(self.symbols)}", real=True))  # a space: no user's name
+            self.symbols.append(sympy.Symbol(f"constant {len(self.symbols)}", real=True))  # no user's name has a space
         return self.symbols[self.expressions.index(expression)]
 
 
 def _tags(expression: sympy.Expr, positions: Symbols, momenta: Symbols, through: Splines) -> tuple[str, ...]:
-    """What kind of function of (q, p) this is, judged by its first and second derivatives."""
+    """The form of this function of (q, p), from its first and second derivatives."""
     names = [x.name for x in (*positions, *momenta)]
     moving = {*positions, *momenta, *through.symbols}
     first = through.jacobian([expression], names)[0]

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 RESERVED = ("energy", "work", "q", "p", "time")  # names of what else is recorded
 MOST_SHOWN = 8  # coordinates in a title
 ELSEWHERE = "start away from singular points and inside the domain of every function"
-LONGEST_SHOWN = 60  # letters of an energy of many terms
+LONGEST_SHOWN = 60  # characters of a long energy
 
 
 def copy_state(z, par, row):
-    """The stepped variables are the public ones."""
+    """Publish the stepped variables as they are."""
     for k in range(dimension(z)):
         row[k] = z[k]
 
@@ -75,16 +75,16 @@ def drift_positions(z, e, h, par, work):
 class Hamiltonian(System):
     """A Hamiltonian system dq/dt = H_p, dp/dt = -H_q, from the text (or sympy expression) of its energy.
 
-    The energy may depend on the time, t. Then t is one more coordinate, whose momentum accumulates the work. `energy` is then H
-    minus the work done on the system, which the motion conserves, and `work` is recorded beside it.
+    The energy may depend on the time, t. Then t is one more coordinate, whose momentum accumulates the work. `energy`
+    is then H minus the work done on the system, which the motion conserves, and `work` is recorded beside it.
 
     Parameters
     ----------
-    energy : H as text in the names below, or a sympy expression. Long sums are differentiated by the shapes of their terms, so
+    energy : H as text in the names below, or a sympy expression. Long sums are derived once for each form of term, so
         twenty bodies compile as fast as five
     q, p : names of the coordinates and of their momenta: one string, or a list for several
-    parameters : name -> value; numbers can change without compiling again (`with_parameters`). A value may also be a text in t
-        and those parameters that are numbers, or a table `Sampled(times, values)`
+    parameters : name -> value; numbers can change without recompiling (`with_parameters`). A value may also be a text
+        in t and those parameters that are numbers, or a table `Sampled(times, values)`
     invariants : name -> text of further conserved quantities, which are recorded and audited
 
     Examples
@@ -114,7 +114,7 @@ class Hamiltonian(System):
                 raise InputError(
                     f"{where} = {table!r}", where=f"Hamiltonian.{where}", do='give a table by names, such as {"k": 1.0}'
                 )
-        # in the order of their names: generated code must not depend on how a case or a store lists them
+        # sorted by name: generated code must not depend on the order in a case or a store
         given = sorted((parameters or {}).items())
         numbers = [str(name) for name, value in given if not isinstance(value, (str, Mapping, Sampled))]
         self.given = {str(name): in_time(value, f"parameters.{name}", numbers) for name, value in given}
@@ -150,11 +150,11 @@ class Hamiltonian(System):
             self._in_full(self.energy), self.q, self.p, list(self.parameters),
             {name: self._in_full(text) for name, text in self._further.items()}, sampled=list(self.tables),
         )  # fmt: skip
-        self._kernels: dict[str, Written] = {}  # those that were asked for
+        self._kernels: dict[str, Written] = {}  # cache of the kernels in use
         self._values = self._parameter_values()
 
     def _in_full(self, text: str) -> str:
-        """A text with the parameters that are texts themselves written out."""
+        """A text with parameters that are texts themselves substituted."""
         if not self._texts:
             return text
         return re.sub(
@@ -248,7 +248,7 @@ class Hamiltonian(System):
         return state
 
     def undefined_at(self, state: State) -> str:
-        """The first operation without a value."""
+        """The first operation of the energy that has no value."""
         reason = self._find_undefined_term(state)
         return f"start: {reason}" if reason else "start"
 
@@ -258,7 +258,7 @@ class Hamiltonian(System):
         return first_undefined(parse(self._in_full(self.energy), list(values), what="energy", many_terms=True), values)
 
     def _find_undefined_derivative(self, state: State) -> str:
-        """The variable by which the energy has no finite derivative in a state."""
+        """The variable with respect to which the energy has no finite derivative in a state."""
         clock = (TIME,) if self.driven else ()
         rates = np.zeros(2 * len((*self.q, *clock)))
         par = SimpleNamespace(**self.parameter_arrays())
@@ -269,11 +269,11 @@ class Hamiltonian(System):
             except (ZeroDivisionError, ValueError, OverflowError):
                 return names[0] if len(names) == 1 else f"one of {', '.join(names[:MOST_SHOWN])}"
         wrong = np.flatnonzero(~np.isfinite(rates))
-        # q moves by the derivative by p
+        # the rate of q is the derivative with respect to p
         return (*self.p, *clock, *self.q, *clock)[int(wrong[0])] if len(wrong) else ""
 
     def energy_of(self, state: State) -> float:
-        """H at a state; nan where it is not defined."""
+        """H at a state; nan if it is undefined."""
         out, scale = np.zeros(len(self.invariants)), np.zeros(len(self.invariants))
         try:
             with np.errstate(all="ignore"):
@@ -314,7 +314,7 @@ class Hamiltonian(System):
         offered = {"field", "canonical"} | ({"split"} if self.separable else set())
         if name not in offered:
             return None
-        # loops take their sizes at run time, so that the same code serves any number of terms
+        # loops read their sizes at run time, so that the same code serves any number of terms
         inertia = self.inertia if self.quadratic_kinetic else None
         return View(
             name, kernels, n, self.to_stepped, self.from_stepped, frozenset(flags), literal=straight, inertia=inertia,
@@ -342,7 +342,7 @@ class Hamiltonian(System):
         return Inertia(np.diag(matrix)[:, None].copy(), ("p",), "dof", matrix=0.5 * (matrix + matrix.T))
 
     def _velocity_matrix(self) -> tuple[Array, Array]:
-        """B and b of dq/dt = B p + b, where the kinetic energy is quadratic."""
+        """B and b of dq/dt = B p + b, for a quadratic kinetic energy."""
         n, par = len(self.q), SimpleNamespace(**self.parameter_arrays())
         rates = np.zeros((n + 1, 2 * n))
         for k, momenta in enumerate([*np.eye(n), np.zeros(n)]):
@@ -400,7 +400,7 @@ class Hamiltonian(System):
         return f"Hamiltonian({self.energy!r}, q={list(self.q)}, p={list(self.p)}, parameters={self.given})"
 
     def _write(self, name: str) -> Written:
-        """A kernel with what it calls, looked for once: each run asks for a view."""
+        """A kernel with the functions that it calls; cached, because each run asks for a view."""
         if name in self._kernels:
             return self._kernels[name]
         text = self._derived.kernels[name]
@@ -420,7 +420,7 @@ class Hamiltonian(System):
         return made
 
     def _parameter_values(self) -> Array:
-        """The parameters and the constants made of them."""
+        """The parameters and the constants computed from them."""
         try:
             with np.errstate(all="ignore"):
                 values = self._values_in_loops() if self._derived.tables else self._values_in_lines()

@@ -1,4 +1,4 @@
-"""Averages that are known of a system at a temperature: what a run in a heat bath can be compared with.
+"""Exact averages of a system at a temperature, with which a run in a heat bath can be compared.
 
 Each is exact for the canonical density exp(-H/kT), by a formula or by quadrature.
 """
@@ -17,7 +17,7 @@ States = Mapping[str, Array]  # fields by name, each with the same leading axes
 
 PANELS = 44  # of the quadrature, each half as wide as the one before it
 NODES = 24  # in each: the integrand is analytic, and nearly constant in the narrowest
-NEARLY_FREE = 1e-2  # below it coth x - 1/x is taken from its series
+NEARLY_FREE = 1e-2  # below it coth x - 1/x is computed from its series
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Law:
     name : of the quantity
     value : its canonical average
     of : states -> values, one for each state
-    unit : how large a deviation counts as whole: the value itself, or, of what may be zero on average, its range
+    unit : unit of deviations: the value itself, or, if the average may be zero, the range of the quantity
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What systems of several bodies share: their fields, how they are given and described, and checked arrays of a start."""
+"""Shared by systems of several bodies: fields, input and description of bodies, and checked arrays of a start."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .body import Body
 from .numbers import finite_numbers, whole_number
 from .phase_space import Pair, turning_axes
 
-BYTES = 2000  # that a body takes in a start, the arrays of its system and the first samples, at least
+BYTES = 2000  # least memory of a body in a start, the arrays of its system and the first samples
 MOMENTA_OF_BODIES = ("px", "py", "pz", "y1", "y2", "y3")  # in space, and along principal axes
-GivenBodies: TypeAlias = Iterable[Body | Mapping[str, object]] | Mapping[str, object]  # as a user or a case gives them
+GivenBodies: TypeAlias = Iterable[Body | Mapping[str, object]] | Mapping[str, object]  # from users or cases
 
 
 def fields_of(n: int) -> tuple[Field, ...]:
@@ -32,12 +32,12 @@ def fields_of(n: int) -> tuple[Field, ...]:
 
 
 def require_memory(count: int, where: str) -> None:
-    """Refuse more bodies than there is memory for, before anything is made of them."""
+    """Refuse more bodies than fit in memory, before any of them is made."""
     memory.require(count * BYTES, what=f"a system of {count} bodies", where=where, do="give fewer bodies")
 
 
 def bodies_from(given: GivenBodies, *, least: int, where: str) -> tuple[Body, ...]:
-    """Bodies, or those that `describe_bodies` (or a case) wrote down."""
+    """Bodies as given, or from `describe_bodies` or a case."""
     if isinstance(given, Mapping) and "which" in given:
         given = alike_from(given, _body_from, where)
     elif isinstance(given, Mapping):
@@ -58,7 +58,7 @@ def bodies_from(given: GivenBodies, *, least: int, where: str) -> tuple[Body, ..
 
 
 def _are_bodies(given: tuple[Body | Mapping[str, object], ...]) -> TypeGuard[tuple[Body, ...]]:
-    """Of a million bodies nothing is asked but their class."""
+    """Whether all are bodies; of a million, only the class is checked."""
     return set(map(type, given)) == {Body}
 
 
@@ -70,12 +70,12 @@ def _body_from(given: Body | Mapping[str, object], where: str) -> Body:
     try:
         return Body.from_description(given)
     except InputError as trouble:
-        _, dot, what = trouble.where.partition(".")  # "Body.mass": which body?
+        _, dot, what = trouble.where.partition(".")  # to "Body.mass", the message adds the number of the body
         raise InputError(trouble.wrong, where=where + dot + what, do=trouble.do) from None
 
 
 def describe_bodies(bodies: Alike[Body]) -> Json:
-    """As a case writes them: equal bodies once, with their count."""
+    """Descriptions for a case: equal bodies once, with their count."""
     described = [body.describe() for body in bodies.distinct]
     if len(described) == 1 and len(bodies.which) > 1:
         return {"count": len(bodies.which), **described[0]}
@@ -95,7 +95,7 @@ def start_array(values: object, shape: tuple[int, int], name: str) -> Array:
 def start_momenta(
     count: int, made_of: Callable[[Array], Array], *, prefix: str = "", velocity: object, momentum: object
 ) -> Array | None:
-    """Momenta (count, 3) of a start, given as they are or as velocities; None if neither is given. `prefix` tells of which kind they are."""
+    """Momenta (count, 3) of a start, given directly or as velocities; None if neither is. `prefix` names the kind."""
     if velocity is not None and momentum is not None:
         raise InputError(f"both {prefix}velocity and {prefix}momentum are given", where="start", do="give one of them")
     if momentum is not None:

@@ -1,4 +1,4 @@
-"""Momenta of a temperature, after Maxwell and Boltzmann: normal, with masses and moments times kT for variances."""
+"""Momenta drawn from the Maxwell-Boltzmann distribution: normal, with variance mass or moment times kT."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .base import Array, State
 from .numbers import finite_number, whole_number
 
 MOMENTA = ("p", "momentum", "angular_momentum")  # fields of a state that are drawn
-MOVING, TURNING = 6, 3  # components of bodies that move and turn, or only turn
+MOVING, TURNING = 6, 3  # number of momenta of bodies that move and turn, or only turn
 
 
 def with_momenta(inertia: Inertia, state: State, temperature: float, seed: int, member: int) -> State:
-    """The state with other momenta; each is a function of seed, member and body, as the noise of steps is."""
+    """The state with new momenta; each is a function of seed, member and body, like the noise of steps."""
     kT = finite_number(temperature, "maxwell.temperature")
     if kT < 0.0:
         raise InputError(
@@ -57,7 +57,7 @@ def _of_coordinates(inertia: Inertia, seed: int, member: int) -> Array:
 
 
 def _fields(inertia: Inertia, drawn: Array) -> dict[str, Array]:
-    """As the public fields of a state, angular momenta in the axes in which bodies were given."""
+    """Momenta as the public fields of a state, angular momenta in the axes in which bodies were given."""
     if inertia.frames is None:
         return {"p": drawn}
     turning = rotations.rotate(inertia.frames, drawn[:, -TURNING:])
@@ -67,7 +67,7 @@ def _fields(inertia: Inertia, drawn: Array) -> dict[str, Array]:
 
 
 def kinetic_energy(inertia: Inertia, fields: Mapping[str, Array]) -> float:
-    """Of the momenta in the fields of a state; the sum is rounded once, so it is the same in whatever order."""
+    """Kinetic energy of the momenta in the fields of a state; the sum is rounded once, independent of the order."""
     if inertia.matrix is not None:
         return 0.5 * math.fsum(fields["p"] * np.linalg.solve(inertia.matrix, fields["p"]))
     if inertia.frames is None:

@@ -1,4 +1,4 @@
-"""Numbers that a user gives, as arrays: real ones only, and nothing is cast in silence."""
+"""Numbers from users as arrays: only real ones, and nothing is converted silently."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..errors import InputError
 from .base import Array
 
 REAL = "iuf"  # kinds of numpy types: whole numbers and floating point
-NO_NUMBERS = (bool, np.timedelta64)  # although their classes are those of whole numbers
-SHOWN = 40  # letters of a value that a message shows
+NO_NUMBERS = (bool, np.timedelta64)  # although they are subclasses of integers
+SHOWN = 40  # characters of a value in a message
 
 Shape = tuple[int | None, ...]
 Vector: TypeAlias = Sequence[float] | Array  # a few numbers, as users give them
@@ -21,8 +21,8 @@ Vector: TypeAlias = Sequence[float] | Array  # a few numbers, as users give them
 def real_array(values: object) -> Array:
     """The values as a new array of floats; TypeError if they are not real numbers.
 
-    numpy would drop the imaginary part of complex numbers, read texts, take truth values and times for numbers, and
-    show what is behind a mask.
+    numpy would drop the imaginary part of complex numbers, parse texts, accept truth values and times as numbers, and
+    use the values behind a mask.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def real_array(values: object) -> Array:
 
 
 def _has_masked(values: object) -> bool:
-    """Whether something is masked, in lists of lists, too."""
+    """Whether any element is masked, also in nested lists."""
     if isinstance(values, (list, tuple)):
         return any(_has_masked(row) for row in values)
     return np.ma.is_masked(values)
@@ -66,10 +66,10 @@ def finite_numbers(values: object, *shapes: Shape, where: str, do: str = "", row
 
     Parameters
     ----------
-    shapes : None stands for any count but zero; without shapes any will do
-    where : where they are given; the word behind the last dot names them
+    shapes : None stands for any count but zero; without shapes, any shape is accepted
+    where : where they are given; the word after the last dot names them
     do : what to give instead; "": numbers in these shapes
-    rows : what each row belongs to ("body"), where messages are to count rows
+    rows : what each row belongs to ("body"), if messages are to count rows
 
     Examples
     --------
@@ -77,7 +77,7 @@ def finite_numbers(values: object, *shapes: Shape, where: str, do: str = "", row
     [1.0, 2.0, 3.0]
     """
     if type(values) is np.ndarray and values.dtype == np.float64 and not shapes and are_finite(values):
-        return values.copy()  # as most come: a motion in closed form takes less than all the questions below
+        return values.copy()  # the usual case: a motion in closed form takes less time than all the checks below
 
     def refused(wrong: str) -> InputError:
         return InputError(
@@ -104,13 +104,13 @@ def finite_numbers(values: object, *shapes: Shape, where: str, do: str = "", row
 
 
 def _name(values: object, where: str) -> str:
-    """What messages call values: the word behind the last dot of their place, and the values themselves if they are short."""
+    """The name of values in messages: the word after the last dot of `where`, and the values if short."""
     name, text = where.rpartition(".")[2], repr(values)
     return f"{name} = {text}" if len(text) <= SHOWN and "\n" not in text else name
 
 
 def are_finite(array: Array) -> bool:
-    """Whether all numbers are."""
+    """Whether all numbers are finite."""
     return np.count_nonzero(np.isfinite(array)) == array.size  # a third of the time of `all`
 
 
@@ -137,7 +137,7 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 def whole_number(value: object, where: str, do: str, *, least: int | None = None, most: int | None = None) -> int:
-    """The value as a whole number within these bounds; InputError, with this place and what to give instead, if it is not one."""
+    """The value as an integer within these bounds; otherwise InputError, with this place and what to give instead."""
     if is_whole(value) and (least is None or value >= least) and (most is None or value <= most):
         return int(value)
     raise InputError(f"{where.rpartition('.')[2]} = {value!r}", where=where, do=do)
@@ -154,7 +154,7 @@ def each_of(given: Iterable[object], where: str, such_as: str) -> list[object]:
 
 
 def number_of_one(value: object, count: int, where: str) -> int:
-    """The number of one of so many, from 0, or from the end below it; InputError, with this place, if there is none."""
+    """An index below `count`, from 0, or negative from the end; InputError, with this place, if it is out of range."""
     if is_whole(value) and -count <= value < count:
         return int(value) % count
     name = where.rpartition(".")[2]

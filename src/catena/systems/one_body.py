@@ -1,7 +1,7 @@
-"""One rigid body that turns about a fixed point: what free bodies and tops share.
+"""One rigid body that turns about a fixed point: the common part of free bodies and tops.
 
-Stepped variables z = (q, y): orientation and angular momentum in the principal axes of the body. Published are both in the axes
-in which the body was given.
+Stepped variables z = (q, y): orientation and angular momentum in the principal axes of the body. Both are published in
+the axes in which the body was given.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .states import as_state, is_shaped, naming_arguments
 
 Motion = Callable[[Array, float, Array], tuple[Array, Array]]  # stepped state, its time, times -> orientations, momenta
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
-NOT_CANONICAL = frozenset({"symplectic"})  # (q, y) are not conjugate: withdrawn where a method takes any equations
+NOT_CANONICAL = frozenset({"symplectic"})  # (q, y) are not conjugate: withdrawn for methods that take any equations
 
 
 def body_field(z, par, out):
@@ -41,7 +41,7 @@ def body_field(z, par, out):
 
 
 def body_field_end(b, par):
-    """Orientation, then momentum."""
+    """Two fields: orientation, then angular momentum."""
     return 4 + 3 * b
 
 
@@ -59,7 +59,7 @@ IN_A_BATH: dict[Slot, Filling] = {
 
 
 class OneBody(System):
-    """Base of the systems with one body: its fields, states and parameters."""
+    """Base class of the systems with one body: its fields, states and parameters."""
 
     def __init__(self, body: Body | Mapping[str, object]) -> None:
         if not isinstance(body, (Body, Mapping)):
@@ -92,7 +92,8 @@ class OneBody(System):
         Parameters
         ----------
         orientation : body to space: (4,) unit quaternion, scalar first; (3, 3) rotation matrix; or scipy's Rotation
-        angular_velocity or angular_momentum : (3,) in the body's axes; `ct.euler_angles` converts Euler angles and rates
+        angular_velocity or angular_momentum : (3,) in the axes of the body; `ct.euler_angles` converts Euler angles and
+            rates
         """
         if (angular_velocity is None) == (angular_momentum is None):
             raise InputError(
@@ -141,7 +142,7 @@ class OneBody(System):
     def to_stepped(self, state: State) -> Array:
         """z = (q, y) in principal axes: q * frame, F^T y; the momentum along the line of a linear body is zero."""
         q, y = state.fields["orientation"], state.fields["angular_momentum"]
-        if not self._in_principal_axes:  # else products with 1 and 0 take longer than a whole motion in closed form
+        if not self._in_principal_axes:  # products with 1 and 0 would take longer than a motion in closed form
             q = rotations.multiply(q, self.body.frame)
             y = rotations.apply(self.body.frame_matrix.T, y)
         z = np.concatenate((q, y), -1)
@@ -158,18 +159,19 @@ class OneBody(System):
 
     @cached_property
     def _closed_form(self) -> Motion:
-        """The motion in closed form where nothing acts; it looks itself whether all numbers are finite."""
+        """The motion in closed form if no torque acts; it checks itself that all numbers are finite."""
         from ..analysis.exact_motion import free_motion
 
         return free_motion(self.body.rotor_moments, self.body.frame)
 
     def exact(self, t: ArrayLike, start: State) -> State:
-        """The state at time t, or the states at an array of times: no stepping, but Jacobi's solution of a free body, theta functions of a symmetric top.
+        """The state at time t, or states at an array of times, without stepping: Jacobi's solution of a free body,
+        theta functions of a symmetric top.
 
         Parameters
         ----------
         t : time or times, in any order, before or after `start.time`
-        start : where the motion is known
+        start : a state of the motion
 
         Returns
         -------
@@ -193,7 +195,7 @@ class OneBody(System):
             times, start = finite_numbers(t, where="exact.t"), as_state(self, start, "exact.start")
         try:
             q, y = motion(self.to_stepped(start), start.time, times if times.ndim == 1 else times.reshape(-1))
-        except FloatingPointError:  # the same words as for all numbers
+        except FloatingPointError:  # the same message as for other numbers
             finite_numbers(t, where="exact.t")
             as_state(self, start, "exact.start")
             raise

@@ -1,7 +1,7 @@
-"""The door through which orientations come in: unit quaternions, rotation matrices, or scipy's Rotation.
+"""Input of orientations: unit quaternions, rotation matrices, or scipy's Rotation.
 
-All map body to space. An axis with an angle is `Rotation.from_rotvec(angle * axis)`; Euler angles, with their rates, go through
-`euler_angles`.
+All map body to space. An axis with an angle is `Rotation.from_rotvec(angle * axis)`; Euler angles and their rates are
+converted by `euler_angles`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..geometry import rotations
 from .base import Array
 from .numbers import finite_numbers
 
-UNIT_TOLERANCE = 1e-6  # a quaternion or matrix that is off by less is corrected, one that is off by more is a mistake
+UNIT_TOLERANCE = 1e-6  # a quaternion or matrix with a smaller error is normalised, one with a larger error is refused
 ONE = "give a unit quaternion, scalar first; a rotation matrix, shape (3, 3); or scipy's Rotation"
 MANY = "give unit quaternions, scalar first, shape ({n}, 4); rotation matrices, shape ({n}, 3, 3); or scipy's Rotation"
 
@@ -27,12 +27,12 @@ def one_orientation(given: object) -> Array:
 
 
 def one_scaled_orientation(given: object) -> Array:
-    """A quaternion (4,) that may have any length but zero."""
+    """A quaternion (4,) of any length except zero."""
     return _check(given, None, unit=False)
 
 
 def orientations(given: object, n: int) -> Array:
-    """The unit quaternions (n, 4) of n bodies; none turned if None."""
+    """The unit quaternions (n, 4) of n bodies; the identity if None."""
     return np.tile((1.0, 0.0, 0.0, 0.0), (n, 1)) if given is None else _check(given, n, unit=True)
 
 
@@ -49,7 +49,7 @@ def _check(given: object, n: int | None, *, unit: bool) -> Array:
 
 
 def _of_matrices(matrices: Array, n: int | None) -> Array:
-    """Quaternions of matrices that are rotations but for rounding."""
+    """Quaternions of matrices that are rotations up to rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(matrices.transpose(0, 2, 1) @ matrices - np.eye(3)).max(axis=(1, 2))
         mirrored = np.linalg.det(matrices) < 0.0
@@ -80,7 +80,7 @@ def _refuse(wrong: str, j: int | np.signedinteger, n: int | None, *, do: str) ->
 
 
 class Attitude(TypedDict):
-    """How a body, or each of several, is turned and how fast it turns, by the names that `start` has for them."""
+    """Orientation and angular velocity of a body, or of several, as keyword arguments of `start`."""
 
     orientation: Array
     angular_velocity: NotRequired[Array]
@@ -89,10 +89,10 @@ class Attitude(TypedDict):
 def euler_angles(angles: ArrayLike, rates: ArrayLike | None = None, *, axes: str = "zyz") -> Attitude:
     """Convert Euler angles and their rates to arguments of `start`: `top.start(**ct.euler_angles(angles, rates))`.
 
-    R = A_1(a_1) A_2(a_2) A_3(a_3) maps body to space: each turn is about an axis that the previous turns have moved with the
-    body. With "zyz" the angles are precession psi, nutation theta and spin phi. The angular velocity, in the axes of the body, is
-    omega = a_1' A_3^T A_2^T e_1 + a_2' A_3^T e_2 + a_3' e_3. This cannot be inverted where the first and the last axis
-    coincide, so nothing is stepped in these angles.
+    R = A_1(a_1) A_2(a_2) A_3(a_3) maps body to space: each rotation is about an axis that the previous rotations have
+    moved with the body. With "zyz" the angles are precession psi, nutation theta and spin phi. The angular velocity, in
+    the axes of the body, is omega = a_1' A_3^T A_2^T e_1 + a_2' A_3^T e_2 + a_3' e_3. This cannot be inverted if the
+    first and the last axis coincide, so nothing is stepped in these angles.
 
     Parameters
     ----------
@@ -144,6 +144,6 @@ def euler_angles(angles: ArrayLike, rates: ArrayLike | None = None, *, axes: str
 
 
 def _turn(axis: Array, angle: Array) -> Array:
-    """The quaternion of a turn about an axis of length 1."""
+    """The quaternion of a rotation about a unit axis."""
     half = 0.5 * angle[..., None]
     return np.concatenate([np.cos(half), np.sin(half) * axis], axis=-1)

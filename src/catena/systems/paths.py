@@ -1,4 +1,4 @@
-"""Prescribed paths: their values at many times at once, and steps in which they jump."""
+"""Prescribed paths: their values at many times at once, and the steps in which they jump."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .base import Array
 from .potentials.pairwise import interpret
 from .sampled import CONSTANT, CUBIC, KNOT, LINEAR, SQUARE, InTime, Sampled, write_in_time
 
-JUMP = 0.5  # part of a change in a step that slopes at both ends leave unexplained
-LEAST_JUMP = 0.05  # angle, or part of a length, that is one
-SUDDEN = 4.0  # between two samples, to the rates on both sides
+JUMP = 0.5  # fraction of a change in a step that the slopes at both ends do not explain
+LEAST_JUMP = 0.05  # smallest jump: an angle, or a fraction of a length
+SUDDEN = 4.0  # ratio of the rate between two samples to the rates on both sides
 FULL_TURN = 2.0 * np.pi
 FUNCTIONS = SimpleNamespace(**FUNCTIONS_ON_ARRAYS, pow=np.power)
 
 
 def path_at(function: InTime, times: Array) -> tuple[Array, Array]:
-    """Values and slopes at times; nan where there are none."""
+    """Values and slopes at times; nan where the path has none."""
     if isinstance(function, float):
         return np.full(times.shape, function), np.zeros(times.shape)
     if isinstance(function, Sampled):
@@ -41,7 +41,7 @@ def path_at(function: InTime, times: Array) -> tuple[Array, Array]:
 
 @lru_cache
 def function_of(text: str, count: int, *, many: bool = False) -> FunctionType:
-    """A text in t and its first derivatives, so many numbers in all; of many times at once if asked."""
+    """A compiled text in t that returns `count` numbers: value, slope, curvature; for arrays of times if `many`."""
     outputs = ("value", "slope", "curvature")[:count]
     lines = ["def values(t):", *(f"    {line}" for line in write_in_time(text, outputs, 0))]
     written = Written("values", "\n".join([*lines, f"    return {', '.join(outputs)},"]), __name__)
@@ -50,7 +50,7 @@ def function_of(text: str, count: int, *, many: bool = False) -> FunctionType:
 
 @dataclass(frozen=True)
 class Jump:
-    """When a path jumps, what happens, and the argument that the path was given as."""
+    """A jump of a path: its time, a message, and the argument that gave the path."""
 
     time: float
     wrong: str
@@ -58,19 +58,19 @@ class Jump:
 
 
 def first_of(jumps: Iterable[Jump]) -> Jump | None:
-    """The earliest."""
+    """The earliest jump."""
     return min(jumps, key=lambda jump: jump.time, default=None)
 
 
 def jumps_of(
     function: InTime, path: str, where: str, times: Array, dt: float, *, least: float, period: float = 0.0
 ) -> Iterator[Jump]:
-    """The first of the steps from these times in which a path jumps, and the first jump of its table, if there are any.
+    """The first of the steps from these times in which a path jumps, and the first jump of its table, if any.
 
     Parameters
     ----------
-    path : what messages call it
-    least, period : as of `jumping_steps`
+    path : its name in messages
+    least, period : as for `jumping_steps`
     """
     (before, slope), (after, later) = path_at(function, times), path_at(function, times + dt)
     for k in jumping_steps((before, after), (slope, later), dt, least=least, period=period)[:1].tolist():
@@ -80,9 +80,9 @@ def jumps_of(
 
 
 def table_jumps(table: Sampled, path: str, where: str, times: Array, dt: float, *, least: float) -> Iterator[Jump]:
-    """The first samples of a table, closer than a step, between which it changes much faster than before and after.
+    """The first samples of a table, less than a step apart, between which it changes much faster than before and after.
 
-    The spline through them is smooth, and leads far away on both sides.
+    The spline through them is smooth, but overshoots widely on both sides.
     """
     t, values = table.knots, np.asarray(table.values)
     rates = np.abs(np.diff(values) / np.diff(t))
@@ -93,7 +93,7 @@ def table_jumps(table: Sampled, path: str, where: str, times: Array, dt: float, 
 
 
 def jump_from(path: str, where: str, before: tuple[float, float], after: tuple[float, float]) -> Jump:
-    """A jump between two points, time and value; the second value is nan where there is none."""
+    """A jump between two points, (time, value); the second value is nan if there is none."""
     if np.isnan(after[1]):
         return Jump(before[0], f"{path} has no value at t = {after[0]:g}", where)
     change = f"from {before[1]:g} at t = {before[0]:g} to {after[1]:g} at t = {after[0]:g}"
@@ -103,13 +103,14 @@ def jump_from(path: str, where: str, before: tuple[float, float], after: tuple[f
 def jumping_steps(
     ends: tuple[Array, Array], slopes: tuple[Array, Array], dt: float, *, least: float, period: float = 0.0
 ) -> NDArray[np.intp]:
-    """Numbers of the steps in which a path jumps: it changes otherwise than the slopes at both ends say, or has no value at the end.
+    """Indices of the steps in which a path jumps: its change disagrees with the slopes at both ends, or it has no value
+    at the end.
 
     Parameters
     ----------
-    ends, slopes : of the path at the start and at the end of each step
-    least : a smaller change is none
-    period : changes by it are none
+    ends, slopes : values and slopes of the path at the start and at the end of each step
+    least : smaller changes are not jumps
+    period : changes by multiples of it are not jumps; 0: none
     """
     change, expected = ends[1] - ends[0], 0.5 * dt * (slopes[0] + slopes[1])
     if period:
@@ -120,7 +121,7 @@ def jumping_steps(
 
 
 def turning_jumps(quaternion: Sequence[InTime], path: str, where: str, times: Array, dt: float) -> Iterator[Jump]:
-    """The same for the orientation of four functions, whose length does not matter."""
+    """The same for an orientation given by four functions, whose norm does not matter."""
     (u0, w0), (u1, w1) = _turning(quaternion, times), _turning(quaternion, times + dt)
     angle = 2.0 * np.arccos(np.minimum(np.abs((u0 * u1).sum(axis=0)), 1.0))
     for k in jumping_steps((np.zeros(len(times)), angle), (w0, w1), dt, least=LEAST_JUMP)[:1].tolist():
@@ -131,7 +132,7 @@ def turning_jumps(quaternion: Sequence[InTime], path: str, where: str, times: Ar
 
 
 def _turning(quaternion: Sequence[InTime], times: Array) -> tuple[Array, Array]:
-    """Unit quaternions (4, times), and angular speeds; nan where a quaternion has no length."""
+    """Unit quaternions (4, times), and angular speeds; nan where a quaternion is zero."""
     found = [path_at(function, times) for function in quaternion]
     q, rate = np.array([value for value, _ in found]), np.array([slope for _, slope in found])
     length = np.linalg.norm(q, axis=0)

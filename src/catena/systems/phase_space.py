@@ -1,6 +1,6 @@
-"""Phase space in public coordinates: which fields belong together, what of them may vary, and the symplectic form there.
+"""Phase space in public coordinates: conjugate fields, the directions in which they may vary, and the symplectic form.
 
-Whatever a form or a method steps, a state is told by the same fields. In them the symplectic form is
+Whatever variables a method steps, the state has the same public fields. In these the symplectic form is
 
     dr ^ dp                           positions and momenta in space, coordinates and momenta of a Hamiltonian
     xi . dy' - xi' . dy - y . (xi x xi')    orientations and angular momenta in the body, for the variation R hat(xi)
@@ -28,9 +28,9 @@ class Pair:
     Attributes
     ----------
     position, momentum : names of the fields
-    axes : for each row of the field (one for each body) the directions in which it may vary, (m, width)
+    axes : for each row of the field (one for each body), the directions in which it may vary, (m, width)
     turning : whether they are unit quaternions and angular momenta in the body, instead of vectors
-    factor : momentum divided by what the second field holds
+    factor : momentum divided by the value of the second field
     """
 
     position: str
@@ -42,10 +42,10 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class PhaseSpace:
-    """The pairs of a system, and how a state near its constraints is brought onto them (None: there are none).
+    """The pairs of a system, and the projection of a nearby state onto its constraints (None: there are none).
 
-    `reduced` tells that the angular momentum moves by itself, whatever the orientation: then its own Poisson bracket
-    {y_i, y_j} = -y_k may be kept by methods that do not keep the symplectic form.
+    `reduced`: the angular momentum evolves on its own, whatever the orientation. Then methods that do not preserve the
+    symplectic form may still preserve its Poisson bracket {y_i, y_j} = -y_k.
     """
 
     pairs: tuple[Pair, ...]
@@ -53,7 +53,7 @@ class PhaseSpace:
     reduced: bool = False
 
     def basis(self) -> Array:
-        """(k, ambient) unit directions: of every row, the allowed ones of the position, then those of the momentum."""
+        """(k, ambient) unit directions: for every row, the allowed ones of the position, then those of the momentum."""
         blocks = [axes for pair in self.pairs for row in pair.axes for axes in (row, row)]
         width = sum(axes.shape[1] for axes in blocks)
         found, at = [], 0
@@ -65,7 +65,8 @@ class PhaseSpace:
         return np.array(found).reshape(-1, width)
 
     def sizes(self, states: Sequence[State], *, nothing: float = 1.0) -> Array:
-        """(ambient,) the size of every component: the largest of its field in some states, or `nothing`; 1 for angles."""
+        """(ambient,) scale of every component: the maximum of its field over some states (`nothing` if 0); 1 for
+        angles."""
         sizes = []
         for pair in self.pairs:
             largest = [max(float(np.abs(state.fields[name]).max(initial=0.0)) for state in states) or nothing
@@ -81,7 +82,7 @@ class PhaseSpace:
         return np.concatenate([np.repeat([False, True], width) for width in widths])
 
     def moved(self, state: State, by: Array) -> State:
-        """The state after a displacement (ambient,), brought onto the constraints."""
+        """The state after a displacement (ambient,), projected onto the constraints."""
         fields, at = dict(state.fields), 0
         for pair in self.pairs:
             width = pair.axes[0].shape[1]
@@ -98,7 +99,7 @@ class PhaseSpace:
         return there if self.project is None else self.project(there)
 
     def displacement(self, state: State, other: State) -> Array:
-        """(ambient,) from a state to one near it: a chart whose derivative at the state is that of `moved`."""
+        """(ambient,) from a state to a nearby one: a chart whose derivative at the state is that of `moved`."""
         parts = []
         for pair in self.pairs:
             shape = (len(pair.axes), pair.axes[0].shape[1])
@@ -136,5 +137,5 @@ def hat(w: Array) -> Array:
 
 
 def turning_axes(body: Body) -> Array:
-    """(m, 3) directions about which a body may turn, in the axes in which it was given: not about the line of a linear one."""
+    """(m, 3) axes about which a body may turn, in the given axes: not the line of a linear body."""
     return body.frame_matrix.T[body.inverse_moments > 0.0]

@@ -1,10 +1,11 @@
-"""The kernels of a Hamiltonian of many terms: one loop for each shape of term, over tables of variables and constants.
+"""The kernels of a Hamiltonian with many terms: one loop for each form of term, over tables of variables and constants.
 
-With z = (q, p) a term is f(x0, x1, ...; c0, c1, ...), where x0 is z[place] with the place from a table. What is derived and
-compiled are the shapes f, so neither grows with the number of terms, and the code of 10 bodies is that of 20.
+With z = (q, p) a term is f(x0, x1, ...; c0, c1, ...), where x0 is z[place] with the place from a table. Only the forms
+f are derived and compiled, so neither effort grows with the number of terms, and the code of 10 bodies is that of 20.
 
-Arrays: `spans` holds n/2, then for each shape the number of its terms and where its tables begin; `places` the variables of
-each term; `values` the constants that are the same in all terms of a shape, then those of each term, then the parameters.
+Arrays: `spans` holds n/2, then for each form the number of its terms and the starts of its tables; `places` holds the
+variables of each term; `values` holds the constants that are equal in all terms of a form, then those of each term,
+then the parameters.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LONGEST_PIECE = 120
 
 @dataclass(frozen=True)
 class Loop:
-    """A shape of the energy or of another invariant, with its number among all shapes."""
+    """A form of term in the energy or another invariant, with its number among all forms."""
 
     number: int
     shape: Shape
@@ -44,7 +45,7 @@ class Loop:
 
     @property
     def names(self) -> list[str]:
-        """What its variables are called in the term."""
+        """Names of its variables in the term."""
         return [f"x{k}" for k in self.slots]
 
     def is_momentum(self, slot: int) -> bool:
@@ -58,20 +59,20 @@ class Loop:
 
     @cached_property
     def gradient(self) -> list[sympy.Expr]:
-        """Its derivatives by its variables."""
+        """The derivatives of the term by its variables."""
         return jacobian([self.value], self.names)[0]
 
     @cached_property
     def hessian(self) -> list[list[sympy.Expr]]:
-        """Their derivatives."""
+        """Its second derivatives."""
         return jacobian(self.gradient, self.names)
 
     def moves(self, expression: sympy.Expr) -> bool:
-        """Whether an expression holds a variable."""
+        """Whether an expression contains a variable."""
         return any(symbol.name in self.names for symbol in expression.free_symbols)
 
     def pairs(self, *, momenta: tuple[bool, bool]) -> list[tuple[int, int]]:
-        """Slots of these kinds whose mixed derivative is not zero."""
+        """Pairs of slots of these kinds whose mixed derivative is not zero."""
         return [
             (a, b)
             for a in self.slots
@@ -81,9 +82,9 @@ class Loop:
 
 
 class Tables(TypedDict, total=False):
-    """What the loops of an energy run over; empty for one in straight lines.
+    """The tables of the loops of an energy; empty for straight-line code.
 
-    `spans` and `places` of the variables, `values` as numbers of constants, and the constants.
+    `spans` and `places` of the variables, `values` as indices of constants, and the constants.
     """
 
     spans: list[int]
@@ -93,7 +94,7 @@ class Tables(TypedDict, total=False):
 
 
 class Rolled:
-    """The loops of an energy and further invariants, and the tables they run over."""
+    """The loops of an energy and further invariants, and their tables."""
 
     def __init__(self, trees: Sequence[Tree], q: Sequence[str], p: Sequence[str]) -> None:
         self.half = len(q)
@@ -116,18 +117,18 @@ class Rolled:
 
     @cached_property
     def separable(self) -> bool:
-        """No term mixes positions and momenta."""
+        """Whether no term mixes positions and momenta."""
         return not any(loop.pairs(momenta=(False, True)) for loop in self.loops[0])
 
     @cached_property
     def quadratic_kinetic(self) -> bool:
-        """Separable, and the second derivatives by momenta are constants."""
+        """Whether it is separable with constant second derivatives by momenta."""
         return self.separable and not any(
             loop.moves(loop.hessian[a][b]) for loop in self.loops[0] for a, b in loop.pairs(momenta=(True, True))
         )
 
     def tags(self, loops: Sequence[Loop]) -> tuple[str, ...]:
-        """What kind of function of (q, p) a sum is: what all its terms are."""
+        """The form of a sum as a function of (q, p): that of all its terms."""
         if not any(loop.moves(slope) for loop in loops for slope in loop.gradient):
             return ("linear", "bilinear", "quadratic")
         if any(loop.moves(entry) for loop in loops for row in loop.hessian for entry in row):
@@ -136,7 +137,7 @@ class Rolled:
         return ("quadratic",) if alike else ("bilinear", "quadratic")
 
     def tables(self) -> Tables:
-        """`spans` and `places`; `values` as numbers of constants, and the constants."""
+        """`spans` and `places`; `values` as indices of constants, and the constants."""
         spans, places, values = [self.half], list[int](), list(self.same)
         for loop in (loop for loops in self.loops for loop in loops):
             shape = loop.shape
@@ -147,7 +148,7 @@ class Rolled:
         return {"spans": spans, "places": places, "values": values, "constants": self.constants.describe()}
 
     def kernels(self) -> dict[str, str]:
-        """The functions by name; long ones are made of pieces, name_0, name_1, ..."""
+        """The functions by name; long ones consist of pieces, name_0, name_1, ..."""
         energy = self.loops[0]
         texts = _kernel("velocity", "z, par, out", _zero("0", "half"), [self._gradient(loop, True) for loop in energy])
         texts |= _kernel(
@@ -164,7 +165,7 @@ class Rolled:
         return texts
 
     def _over(self, loop: Loop, outputs: list[tuple[str, sympy.Expr]], tail: list[str]) -> list[str]:
-        """A loop over the terms of a shape: outputs, then what is done with them."""
+        """A loop over the terms of a form: compute the outputs, then execute the tail."""
         if not outputs:
             return []
         used = {symbol.name for _, expression in outputs for symbol in expression.free_symbols}
@@ -185,7 +186,7 @@ class Rolled:
         ]
 
     def _gradient(self, loop: Loop, momenta: bool) -> list[str]:
-        """H_p by the momenta, -H_q by the positions."""
+        """H_p for the momenta, -H_q for the positions."""
         wanted = [k for k in loop.slots if loop.is_momentum(k) == momenta and loop.gradient[k] != 0]
         into, sign = ("- half", "+") if momenta else ("+ half", "-")
         return self._over(
@@ -193,7 +194,7 @@ class Rolled:
         )
 
     def _second(self, loop: Loop) -> list[str]:
-        """The derivative of the field: H_p by all, -H_q by all; each entry of the symmetric Hessian once."""
+        """The Jacobian of the field: H_p and -H_q by all variables; each entry of the symmetric Hessian once."""
         outputs, tail = [], []
         for a in loop.slots:
             for b in range(a, len(loop.slots)):
@@ -225,7 +226,7 @@ class Rolled:
         )  # fmt: skip
 
     def _measure(self) -> dict[str, str]:
-        """Sums of thousands of terms, what each addition loses kept apart (Neumaier's sum without branches)."""
+        """Sums of thousands of terms, with separate rounding errors (Neumaier's sum without branches)."""
         texts: dict[str, str] = {}
         lines = ["def measure(z, par, out, scale):"]
         for i, loops in enumerate(self.loops):
@@ -241,7 +242,7 @@ class Rolled:
 
 
 def _sum(i: int, moves: bool) -> list[str]:
-    """Add a term to invariant i; its size counts if it moves, see `catena.running.auditing.size`."""
+    """Add a term to invariant i; its size counts if the term varies, see `catena.running.auditing.size`."""
     return [
         "after = total + term",
         "part = after - total",
@@ -252,7 +253,7 @@ def _sum(i: int, moves: bool) -> list[str]:
 
 
 def _entry(first: str, width: int, column: int) -> str:
-    """Where an entry of row k of a table stands."""
+    """Index of an entry in row k of a table."""
     return " + ".join([first, f"{width} * k" if width > 1 else "k", *([str(column)] if column else [])])
 
 
@@ -263,7 +264,7 @@ def _zero(start: str, end: str) -> list[str]:
 def _kernel(
     name: str, arguments: str, head: list[str], loops: list[list[str]], tail: Sequence[str] = ()
 ) -> dict[str, str]:
-    """A function that does `head`, the loops and `tail`."""
+    """A function made of `head`, the loops and `tail`."""
     half = "half = par.spans[0]"
     pieces = _pieces([loop for loop in loops if loop])
     if len(pieces) <= 1:
@@ -276,7 +277,7 @@ def _kernel(
 
 
 def _pieces(loops: Sequence[list[str]]) -> list[list[str]]:
-    """Loops in a row, cut where the lines become too many."""
+    """Consecutive loops, split where the lines become too many."""
     pieces: list[list[str]] = []
     for loop in loops:
         if not pieces or len(pieces[-1]) + len(loop) > LONGEST_PIECE:
@@ -286,7 +287,7 @@ def _pieces(loops: Sequence[list[str]]) -> list[list[str]]:
 
 
 def _check_cost(tree: Tree, shapes: Sequence[Shape]) -> None:
-    """Refuse what cannot be derived soon: terms that are too involved, or too many shapes of them."""
+    """Refuse an energy that would take too long to derive: terms that are too complicated, or too many forms."""
     cost = sum(derivative_cost(shape.tree.nodes) for shape in shapes)
     kinds = f"{len(shapes)} differently built terms" if len(shapes) > 1 else "one term"
     do = "write it as a sum of many terms that are built alike, or of smaller ones"

@@ -1,4 +1,4 @@
-"""Functions of time that a user gives: text in t, or a sampled table with a cubic spline through it."""
+"""Functions of time from users: a text in t, or a table of samples with a cubic spline through it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from .numbers import finite_number, finite_numbers
 
 TIME = "t"
 KNOT, CUBIC, SQUARE, LINEAR, CONSTANT = 0, 1, 2, 3, 4  # columns of par.spline
-LEAST_SAMPLES = 4  # of a spline whose second piece is that of the first and third ("not a knot")
+LEAST_SAMPLES = 4  # of a spline without a kink at the first and last inner knot ("not-a-knot")
 
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """A function of time as a table of samples: the cubic spline through them, without a kink at the first and last knot but one.
+    """A function of time as a table of samples: the cubic spline through them, with the "not-a-knot" condition at both
+    ends.
 
-    It may replace any text in t, and is stored with the run. It has two continuous derivatives, so a method of order above 3
-    keeps its order only if all knots are at ends of steps. There are no values beyond the table: a run must end within it.
+    It can replace any text in t, and is stored with the run. It has two continuous derivatives, so a method of order
+    above 3 keeps its order only if all knots are at ends of steps. The table is not extrapolated: a run must end within
+    it.
 
     Parameters
     ----------
@@ -70,25 +72,25 @@ class Sampled:
 
     @property
     def knots(self) -> Array:
-        """The times."""
+        """The times of the samples."""
         assert isinstance(self.times, np.ndarray)
         return self.times
 
     @property
     def inner_knots(self) -> Array:
-        """Where its third derivative jumps: at all knots but the first two and the last two."""
+        """Times at which the third derivative jumps: all knots except the first two and the last two."""
         return self.knots[2:-2]
 
     @cached_property
     def rows(self) -> Array:
-        """(m - 1, 5) for each piece where it begins, and its coefficients, that of the cube first."""
+        """(m - 1, 5) for each piece, its start and its coefficients, cubic first."""
         from scipy.interpolate import CubicSpline
 
         spline = CubicSpline(self.knots, self.values)
         return np.column_stack([self.knots[:-1], spline.c.T])
 
     def at(self, t: float) -> float:
-        """Its value at a time within the table."""
+        """The value at a time within the table."""
         t = finite_number(t, "Sampled.at, t")
         if not self.knots[0] <= t <= self.knots[-1]:
             raise InputError(
@@ -98,7 +100,7 @@ class Sampled:
         return float(spline_value(t, 0, len(self.rows), self.rows))
 
     def describe(self) -> dict[str, Json]:
-        """As a case writes it."""
+        """The description in a case."""
         return {"times": self.knots.tolist(), "values": np.asarray(self.values).tolist()}
 
 
@@ -107,9 +109,9 @@ GivenInTime: TypeAlias = "float | str | Sampled | Mapping[str, object]"
 
 
 def in_time(given: object, where: str, names: Sequence[str] = ()) -> InTime:
-    """A number, a text in t (and these names) that depends on it, or a table, as given by a user or by a case.
+    """A number, a text in t (and these names) that depends on t, or a table, from a user or a case.
 
-    A text without t is the number that it stands for.
+    A text without t becomes a number.
     """
     if isinstance(given, Sampled):
         return given
@@ -127,24 +129,24 @@ def in_time(given: object, where: str, names: Sequence[str] = ()) -> InTime:
 
 
 def components(given: object, count: int, where: str) -> tuple[InTime, ...]:
-    """So many numbers, texts in t or tables."""
+    """This many numbers, texts in t or tables."""
     if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != count:
         raise InputError(f"{given!r}", where=where, do=f"give {count} numbers, texts in t, or tables")
     return tuple(in_time(one, f"{where}[{k}]") for k, one in enumerate(given))
 
 
 def depends_on_time(given: object) -> bool:
-    """Whether it is no number."""
+    """Whether it is not a number."""
     return isinstance(given, (str, Sampled))
 
 
 def describe_in_time(given: InTime) -> Json:
-    """As a case writes it."""
+    """The description in a case."""
     return given.describe() if isinstance(given, Sampled) else given
 
 
 def write_in_time(given: InTime, outputs: Sequence[str], number: int) -> list[str]:
-    """Code of a text in t, or of table `number` in par.spline, and of as many derivatives as there are further outputs."""
+    """Code for a text in t, or for table `number` in par.spline; further outputs are its derivatives."""
     if isinstance(given, Sampled):
         rows = f"par.spline_first[{number}], par.spline_first[{number + 1}], par.spline"
         return [f"{out} = {name}(t, {rows})" for out, (name, _) in zip(outputs, SPLINES, strict=False)]
@@ -157,13 +159,13 @@ def write_in_time(given: InTime, outputs: Sequence[str], number: int) -> list[st
 
 
 def spline_arrays(tables: Sequence[Sampled]) -> dict[str, Numbers]:
-    """par.spline, the pieces of all tables, and par.spline_first, where those of each begin and the last ends."""
+    """par.spline, the pieces of all tables, and par.spline_first, the first row of each table, and the end."""
     first = np.cumsum([0, *(len(table.rows) for table in tables)])
     return {"spline": np.concatenate([table.rows for table in tables]), "spline_first": first.astype(np.int64)}
 
 
 def span_of(tables: Sequence[Sampled]) -> tuple[float, float]:
-    """The times at which all tables have values."""
+    """The time span in which all tables have values."""
     starts, ends = [float(table.knots[0]) for table in tables], [float(table.knots[-1]) for table in tables]
     return max(starts, default=-math.inf), min(ends, default=math.inf)
 
@@ -173,7 +175,7 @@ def span_of(tables: Sequence[Sampled]) -> tuple[float, float]:
 
 @within
 def spline_piece(t, start, end, spline):
-    """The row of the piece in which t lies, by halving; the first and the last piece go on beyond their ends."""
+    """The row of the piece that contains t, by bisection; the first and the last piece extend beyond the table."""
     low = start
     high = end
     while high - low > 1:
@@ -186,7 +188,7 @@ def spline_piece(t, start, end, spline):
 
 
 def spline_value(t, start, end, spline):
-    """The spline whose rows are start..end, at t."""
+    """The value at t of the spline in rows start..end."""
     row = spline[spline_piece(t, start, end, spline)]
     x = t - row[KNOT]
     return ((row[CUBIC] * x + row[SQUARE]) * x + row[LINEAR]) * x + row[CONSTANT]

@@ -1,4 +1,4 @@
-"""What of a system can be shown, declared by the system itself: pages, films, pictures and exports ask for nothing else."""
+"""What can be shown of a system, as the system declares it: pages, films, pictures and exports use nothing else."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ NO_GRAVITY = (0.0, 0.0, 0.0)
 class Scene:
     """What can be shown of the states of a system.
 
-    Bodies are drawn at the fields `position` (the origin, if there is none) and `orientation`; without bodies the path through the
-    first coordinates is drawn.
+    Bodies are drawn at the fields `position` (the origin, if there is none) and `orientation`; without bodies, the path
+    through the first coordinates is drawn.
 
     Attributes
     ----------
-    bodies : their shapes and particles, in the order of the fields
-    links : what acts between each body and the next; None if neighbours are not linked
-    joints : what holds two bodies together; None where bodies are not held by joints at all
+    bodies : bodies with their shapes and particles, in the order of the fields
+    links : interactions between each body and the next; None if neighbours are not linked
+    joints : joints between bodies; None if the system has no joints at all
     gravity : (3,) acceleration in space
-    torque : whether something turns a body that is held in a point
-    weight : the uniform gravity that pulls at the centre of mass of such a body; None if it does not
-    labels : names of the components of fields that have some, such as "q" and "p"; those of "q" are the coordinates of a path
+    torque : whether a torque acts on a body with a fixed point
+    weight : the uniform gravity that acts on the centre of mass of such a body; None without gravity
+    labels : names of the components of fields that have names, such as "q" and "p"; those of "q" are the coordinates of
+        a path
     """
 
     bodies: tuple[Body, ...] = ()

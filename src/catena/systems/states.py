@@ -1,4 +1,4 @@
-"""Whether something is a state of a system: one check for all doors through which states come in."""
+"""Check that an object is a state of the system: one check for all functions that accept states."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .numbers import are_finite, finite_number, real_array
 if TYPE_CHECKING:
     from ..running.runs import Run
 
-SHOWN = 60  # letters of what is no state
-HELD_AS = ("start", "state", "final")  # where problems, equilibria and runs have theirs
+SHOWN = 60  # characters of a wrong object in messages
+HELD_AS = ("start", "state", "final")  # attributes that hold the state of problems, equilibria and runs
 
 Started = TypeVar("Started", bound=System)
 Given = ParamSpec("Given")
@@ -27,7 +27,7 @@ Given = ParamSpec("Given")
 def naming_arguments(
     start: Callable[Concatenate[Started, Given], State],
 ) -> Callable[Concatenate[Started, Given], State]:
-    """`start` of a system, which says what it takes if it is called with other names, or without what it needs."""
+    """Wrap `start` of a system: called with wrong or missing arguments, it raises an error that lists what it takes."""
 
     @wraps(start)
     def named(system: Started, /, *given: Given.args, **by_name: Given.kwargs) -> State:
@@ -44,7 +44,7 @@ def naming_arguments(
 
 
 def _explain_misnamed(system: System, takes: list[str], given: Mapping[str, object], misfit: str) -> InputError:
-    """The error for a start whose arguments do not fit, `misfit` in Python's words."""
+    """The error for a start whose arguments do not fit; `misfit` is Python's message."""
     scene = system.scene()
     labels = {} if scene is None else scene.labels
     spelt = [f"{name} = [{', '.join(labels[name])}]" if name in labels else name for name in takes]
@@ -55,7 +55,7 @@ def _explain_misnamed(system: System, takes: list[str], given: Mapping[str, obje
 
 
 def as_state(system: System, given: object, where: str) -> State:
-    """A state with its fields as arrays: those of the system, of their shapes, finite.
+    """A state with its fields as arrays: the fields of the system, with their shapes, finite.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def as_state(system: System, given: object, where: str) -> State:
 
 
 def is_shaped(given: object, system: System) -> TypeGuard[State]:
-    """Whether something is a state of the system but for numbers that are not finite, as most are: a motion in closed form takes
-    microseconds, and this a tenth of them."""
+    """Whether an object is a state of the system except for numbers that are not finite, as most are: a motion in
+    closed form takes microseconds, and this check a tenth of that."""
     if not isinstance(given, State) or type(given.time) is not float or not math.isfinite(given.time):
         return False
     fields, wanted = given.fields, system.fields
@@ -101,7 +101,7 @@ def is_shaped(given: object, system: System) -> TypeGuard[State]:
 
 
 def as_start(system: System, given: object, where: str) -> State:
-    """A state from which the system can begin: its own, and one that what holds the system allows."""
+    """A state from which the system can start: one of its own states, allowed by its constraints."""
     state = as_state(system, given, where)
     system.check_start(state)
     return state
