@@ -1,4 +1,4 @@
-"""The numbers that kernels of a chain find in `par`."""
+"""The arrays that the kernels of a chain use in `par`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def parameter_arrays(chain: Chain) -> dict[str, Numbers]:
-    """What never changes during a run."""
+    """The arrays that are constant during a run."""
     moves, turns = chain.held
     each = chain.alike.each
     masses = each(lambda body: body.mass)
@@ -21,7 +21,7 @@ def parameter_arrays(chain: Chain) -> dict[str, Numbers]:
     for j, end in ((0, chain.left), (-1, chain.right), *chain.loads):
         if isinstance(end, Force) and end.constant:
             load[j] += end.force
-    changing = ("pair", "link") if chain.drives.moving else ()  # with time, so they are scratch
+    changing = ("pair", "link") if chain.drives.moving else ()  # if they depend on time, they are scratch
     return {
         "mass": masses,
         "inertia": each(lambda body: body.rotor_moments),

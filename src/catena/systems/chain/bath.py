@@ -1,7 +1,8 @@
-"""A heat bath for the bodies of a chain, one by one, and in tiles.
+"""A heat bath for the bodies of a chain: body by body, and in tiles.
 
-`catena.systems.baths` has what happens to a body. In tiles the constants of the bath stand below those of the rotor, in the same array as
-all else that a sweep touches; the sums that it leaves stand apart, body by body as in the other views.
+`catena.systems.baths` has the formulas for one body. In tiles, the constants of the bath lie below those of the rotor,
+in the array that holds everything else a sweep touches; the accumulated sums lie apart, body by body as in the other
+views.
 """
 
 from __future__ import annotations
@@ -43,19 +44,19 @@ from .tiles.kernels import (
     turn_lane,
 )
 
-PARTIAL = 8  # partial sums of the total momentum, bodies that are counted at a time; tiles have a multiple of so many
+PARTIAL = 8  # partial sums of the total momentum, for bodies added at once; the size of a tile is a multiple of it
 COMPONENTS = 6  # of a body: p in space, y along its principal axes
 
 
 class BathRows(Record):
-    """Rows of constants for a bath in tiles: each for p, which is alike along all axes, and for y1, y2, y3."""
+    """Rows of constants for a bath in tiles: one for p, equal along all axes, and those for y1, y2, y3."""
 
     LOSS = 4
     STIR = 4
     PRECISION = 4
 
 
-BATH = SPIN_ROWS - BathRows.WIDTH  # the first of them, among the rows of the rotor
+BATH = SPIN_ROWS - BathRows.WIDTH  # first row of the bath, among the rows of the rotor
 
 
 # One by one -------------------------------------------------------------------------------------------------------------
@@ -97,13 +98,13 @@ def chain_tally(z, par, total, sums):
 
 
 def begin_total(total):
-    """The total momentum, before the first body: for each axis in partial sums over every eighth body, which lanes can add up."""
+    """Clear the total momentum: for each axis, partial sums over every eighth body, which vector lanes can add."""
     for k in range(1, 1 + 3 * PARTIAL):
         total[k] = 0.0
 
 
 def end_total(par, total):
-    """Count its square."""
+    """Add its square."""
     square = 0.0
     for c in range(3):
         p = 0.0
@@ -137,7 +138,7 @@ def first_pair(w, i, n, at, seed0, seed1, member, step, j):
 
 
 def rest_of_bath(w, first, seed0, seed1, member, step):
-    """The second and the third pair of all bodies of a tile, `first` the number of its first one."""
+    """The second and the third pair for all bodies of a tile; `first` is the number of its first body."""
     n = stride_of(w)
     at = (spin_row(w) + BATH) * n
     for i in range(lane_count(w)):
@@ -153,7 +154,7 @@ def rest_of_bath(w, first, seed0, seed1, member, step):
 def half_drift_lanes(w, glide, first, seed0, seed1, member, step):
     """Free motion without placing particles, then the first pair of the bath.
 
-    In one loop: eight lanes of shift and rotation alone would be unrolled, and never become vectors.
+    In one loop: a loop over eight lanes of shift and rotation alone would be unrolled, and never vectorised.
     """
     n = stride_of(w)
     fixed = constants_row(w) * n
@@ -167,7 +168,7 @@ def half_drift_lanes(w, glide, first, seed0, seed1, member, step):
 
 @apart
 def half_drift_with_fast_bodies(w, t, glide, par, seed0, seed1, member, step):
-    """The same where some bodies are too fast for `rotate_lane`."""
+    """The same if some bodies are too fast for `rotate_lane`."""
     n = stride_of(w)
     fixed = constants_row(w) * n
     spin = spin_row(w) * n
@@ -186,10 +187,11 @@ def half_drift_with_fast_bodies(w, t, glide, par, seed0, seed1, member, step):
 
 
 def tally_lanes(w, first, parts, glide, total, sums):
-    """Count the squares of the momenta of a tile, body by body, and its total momentum; `parts` are all lanes of all tiles.
+    """Add the squares of the momenta of a tile, body by body, and its total momentum; `parts` are all lanes of all
+    tiles.
 
-    Returns whether some body is too fast for `rotate_lane`: the bath has changed them. By eights, since a loop that writes to another array, which
-    might be the one that it reads, does not become vectors where it is unrolled.
+    Returns whether some body is too fast for `rotate_lane`, since the bath has changed them. In groups of eight: if a
+    loop writes to another array, which might be the one that it reads, and is unrolled, it is not vectorised.
     """
     n = stride_of(w)
     spin = spin_row(w) * n
@@ -222,7 +224,7 @@ def tally_lanes(w, first, parts, glide, total, sums):
         s6 = multiply_eight(load_eight(w, at + 3 * n + i), y3)
         fourth = add_eight(add_eight(square_eight(s1), square_eight(s2)), square_eight(s3))
         fourth = add_eight(add_eight(add_eight(fourth, square_eight(s4)), square_eight(s5)), square_eight(s6))
-        # all are read before one is written: addresses that differ by multiples of 4096, as with 512 bodies, look alike to a processor
+        # read all before writing any: the CPU confuses addresses that differ by multiples of 4096, as with 512 bodies
         s1 = add_eight(load_eight(sums, j), s1)
         s2 = add_eight(load_eight(sums, parts + j), s2)
         s3 = add_eight(load_eight(sums, 2 * parts + j), s3)
@@ -261,7 +263,7 @@ def half_move(w, t, push, glide, par, member, step):
 
 @within
 def stirred_sweep_of_tiles(z, e, push, glide, par, member, step, total, sums):
-    """All tiles in turn, as `sweep_tiles`."""
+    """All tiles in turn, like `sweep_tiles`."""
     length = tile_size(z)
     tiles = par.lanes.shape[0]
     begin_total(total)

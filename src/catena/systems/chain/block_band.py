@@ -1,8 +1,10 @@
-"""Symmetric block tridiagonal matrices of blocks 6 x 6, also round a ring: factors, solutions, negative eigenvalues, the largest one.
+"""Symmetric block tridiagonal matrices with blocks 6 x 6, also periodic (rings): factors, solutions, negative
+eigenvalues, the largest one.
 
-A matrix is given by the blocks of the bodies, (n, 6, 6), and those of body j by the next one: n - 1 of an open chain, n of a ring. A ring
-is folded flat: bodies 0 and n - 1, 1 and n - 2, ... taken together are neighbours of those before and behind them only, so that the matrix
-becomes one of an open chain, of blocks 12 x 12. Matrices are kept as bands for LAPACK. Time and memory grow with the number of bodies.
+A matrix is given by the diagonal blocks of the bodies, (n, 6, 6), and the blocks of body j by the next one: n - 1 for
+an open chain, n for a ring. A ring is folded: pairs of bodies 0 and n - 1, 1 and n - 2, ... are coupled only to the
+pairs before and after them, so the matrix becomes that of an open chain with blocks 12 x 12. Matrices are stored as
+bands for LAPACK. Time and memory grow linearly with n.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ from numpy.typing import NDArray
 
 from ..base import Array
 
-CLOSE = 1e-13  # relative width at which the largest eigenvalue is known
+CLOSE = 1e-13  # relative width of the interval around the largest eigenvalue
 LANCZOS_STEPS = 24
 
 
 class Band:
-    """A matrix as the lower band of LAPACK; see above for the blocks."""
+    """A matrix as a lower band for LAPACK; the blocks are described above."""
 
     def __init__(self, diagonal: Array, right: Array) -> None:
         self.diagonal = np.einsum("nii->ni", diagonal).ravel()
@@ -29,7 +31,7 @@ class Band:
         self._lower = _lower_band(diagonal, right)
 
     def factor(self, shift: float | Array = 0.0) -> Factor | None:
-        """The Cholesky factor of the matrix with `shift` added to its diagonal, or None where that is not positive definite."""
+        """The Cholesky factor of the matrix with `shift` added to its diagonal, or None if not positive definite."""
         from scipy.linalg.lapack import dpbtrf
 
         lower = self._lower.copy()
@@ -40,13 +42,13 @@ class Band:
 
 @dataclass(frozen=True)
 class Factor:
-    """A Cholesky factor, and where the coordinates of the bodies stand in it; None: one after the other."""
+    """A Cholesky factor, and the places of the coordinates of the bodies in it; None: in order."""
 
     lower: Array
     places: NDArray[np.int64] | None
 
     def solve(self, x: Array) -> Array:
-        """The solution for right sides (6 n,) or (6 n, m)."""
+        """The solution for right-hand sides (6 n,) or (6 n, m)."""
         from scipy.linalg.lapack import dpbtrs
 
         if self.places is None:
@@ -69,7 +71,7 @@ def _lower_band(diagonal: Array, right: Array) -> Array:
 
 
 def fold(diagonal: Array, right: Array) -> tuple[Array, Array]:
-    """A ring as an open chain of pairs of bodies; beside the middle one of an odd number stands nothing, a unit matrix."""
+    """A ring as an open chain of pairs of bodies; with an odd number, the middle body is paired with a unit matrix."""
     n = len(diagonal)
     m = (n + 1) // 2
     whole, beside = np.zeros((m, 12, 12)), np.zeros((m - 1, 12, 12))
@@ -86,7 +88,7 @@ def fold(diagonal: Array, right: Array) -> tuple[Array, Array]:
 
 
 def _folded_places(n: int) -> NDArray[np.int64]:
-    """Where the coordinates of the bodies of a ring stand in the folded matrix, (6 n,)."""
+    """Places of the coordinates of the bodies of a ring in the folded matrix, (6 n,)."""
     bodies = np.arange(n)
     pair = np.minimum(bodies, n - 1 - bodies)
     start = 12 * pair + np.where(bodies == pair, 0, 6)
@@ -119,10 +121,10 @@ def assemble(diagonal: Array, right: Array) -> Array:
 
 
 def largest_eigenvalue(diagonal: Array, right: Array) -> float:
-    """To round-off, by bisection: s is above it if s - K has a Cholesky factor.
+    """The largest eigenvalue to round-off, by bisection: s is above it if s - K has a Cholesky factor.
 
-    Some steps of Lanczos say where to look. They alone would take as many steps as there are bodies: the frequencies of a long chain
-    crowd below the highest one.
+    Some Lanczos steps give the first interval. Lanczos alone would need as many steps as there are bodies, because the
+    frequencies of a long chain crowd below the highest one.
     """
     scale = float(np.abs(diagonal).max())
     if scale == 0.0:
@@ -158,7 +160,7 @@ def extreme_vector(diagonal: Array, right: Array, eigenvalue: float) -> Array:
 
 
 def negative_eigenvalues(diagonal: Array, right: Array) -> int:
-    """How many there are [haynsworth1968]: those of the blocks that are left when one block after the other is eliminated."""
+    """Their number [haynsworth1968]: that of the Schur complements when one block after the other is eliminated."""
     if len(right) == len(diagonal):
         diagonal, right = fold(diagonal, right)
     count = 0
@@ -171,7 +173,8 @@ def negative_eigenvalues(diagonal: Array, right: Array) -> int:
 
 
 def _ritz_value(diagonal: Array, right: Array) -> float:
-    """A lower bound of the largest eigenvalue, by Lanczos without reorthogonalisation: that spoils inner eigenvalues only."""
+    """A lower bound of the largest eigenvalue, by Lanczos without reorthogonalisation, which only inner eigenvalues
+    need."""
     v = _some_vector(len(diagonal))
     before, coupling = np.zeros_like(v), 0.0
     alphas: list[float] = []
@@ -190,6 +193,6 @@ def _ritz_value(diagonal: Array, right: Array) -> float:
 
 
 def _some_vector(n: int) -> NDArray[np.float64]:
-    """Definite, and along no mode in particular."""
+    """A reproducible vector, not along any particular mode."""
     v = np.cos(np.arange(6 * n) ** 2.0).reshape(-1, 6)
     return v / np.linalg.norm(v)

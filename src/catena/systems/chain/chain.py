@@ -1,8 +1,8 @@
-"""A chain of rigid bodies; neighbouring bodies interact, particle by particle or as wholes.
+"""A chain of rigid bodies; neighbouring bodies interact, particle by particle or as rigid bodies.
 
 V is evaluated with the normalised rotations, so it is homogeneous of degree 0 in each quaternion and H is defined on all of
-R^(14 n). Then |q_j|^2 and q_j.g_j are quadratic first integrals: every symplectic Runge-Kutta method keeps both exactly, at any order,
-without multiplier or projection.
+R^(14 n). Then |q_j|^2 and q_j.g_j are quadratic first integrals: every symplectic Runge-Kutta method conserves both
+exactly, at any order, without multiplier or projection.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 Form = Literal["quaternion", "rotation", "multiplier"]
 CLAMPED, FREE = Clamped(), Free()
-DIRECTOR = (0.0, 1.0, 0.0)  # across the links, where these are along the first or the third axis
+DIRECTOR = (0.0, 1.0, 0.0)  # across the links if these lie along the first or the third axis
 
 
 @register
@@ -77,18 +77,20 @@ class Chain(System):
     bodies : list of two or more bodies; a pair potential acts between bodies that are made of particles
     potential : a pair potential, a `PairTable` by particle types, a link potential, or a sum of these; or a list with one for
         each link. Most parameters may be texts in t, or tables, as in `LennardJones("5*(1 + 0.1*sin(t))", 1.0)`
-    left, right : what holds or pulls the first and the last body: `Clamped()`, `Force(force)`, `Displaced(position)`, `Free()`,
-        `Moved(position, orientation)`, `Tweezers(k, anchor)`, `Torque(torque)`
+    left, right : boundary conditions of the first and the last body: `Clamped()`, `Force(force)`,
+        `Displaced(position)`, `Free()`, `Moved(position, orientation)`, `Tweezers(k, anchor)`, `Torque(torque)`
     gravity : acceleration in space: three numbers, texts in t, or tables
-    form : the equations that are stepped. "quaternion": canonical, keeps every structure, for all methods except those that need
-        matrices. "rotation": rotation matrices, for `Rattle` and splittings. "multiplier": quaternions with a multiplier and
-        a fourth moment `J0`, for comparison only: off |q| = 1 the system is not Hamiltonian and is unstable, so no method keeps
+    form : the equations that are stepped. "quaternion": canonical, preserves all structure, for all methods except
+        those that need matrices. "rotation": rotation matrices, for `Rattle` and splittings. "multiplier": quaternions
+        with a multiplier and a fourth moment `J0`, for comparison only: off |q| = 1 the system is not Hamiltonian and
+        is unstable, so no method conserves
         |q|^2, q.g, energy or angular momentum better than its order, round-off grows exponentially, and nothing is promised
     J0 : fourth moment of the multiplier form; it does not change the exact motion
-    closed : True makes a ring of three bodies or more: the last link leads from the last body to the first, and there are no ends
+    closed : True makes a ring of three bodies or more: the last link joins the last body to the first, and there are no
+        ends
     pairs : potential, or `PairTable`, between the particles of bodies that are more than `exclude` links apart. With it a chain
         cannot pass through itself. It does not affect links, which have `potential`
-    exclude : 1: bodies that no link joins interact; 2: those at least three links apart; ...
+    exclude : 1: all bodies that no link joins interact; 2: those at least three links apart; ...
     loads : further loads, as pairs of the number of a body (-1: the last) and a `Force`, `Tweezers` or `Torque`
 
     Examples
@@ -122,7 +124,7 @@ class Chain(System):
         self.left, self.right = end_from(left, "Chain.left"), end_from(right, "Chain.right")
         self.loads = loads_from(loads, len(self.bodies))
         self._given_gravity = components(gravity, 3, "Chain.gravity")
-        in_time = any(map(depends_on_time, self._given_gravity))  # then it is one of the drives
+        in_time = any(map(depends_on_time, self._given_gravity))  # then gravity is one of the drives
         self.gravity = np.zeros(3) if in_time else np.array(self._given_gravity, dtype=float)
         self.interactions = Interactions(self.bodies, potential, closed=self.closed)
         self.exclude = check_hops(exclude, "Chain.exclude")
@@ -169,7 +171,7 @@ class Chain(System):
 
     @cached_property
     def held(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which bodies may move, and which may turn."""
+        """Whether each body may move, and whether it may turn."""
         moves, turns = np.ones(self.count, dtype=bool), self.alike.each(lambda body: body.kind != "point", np.bool_)
         for j, end in ((0, self.left), (-1, self.right)):
             moves[j] = end.moves
@@ -178,7 +180,7 @@ class Chain(System):
 
     @property
     def is_isolated(self) -> bool:
-        """Whether momentum and angular momentum are kept: nothing outside acts on the chain."""
+        """Whether momentum and angular momentum are conserved: nothing external acts on the chain."""
         ends = isinstance(self.left, Free) and isinstance(self.right, Free)
         return ends and not self.loads and not self.drives.pulls and not self.gravity.any()
 
@@ -220,14 +222,14 @@ class Chain(System):
     ) -> State:
         """A state of all bodies; velocities that are not given are zero.
 
-        Particles closer than half the resting distance of their potential are refused. A warning, once for each chain, tells of
-        forces larger than those that hold two particles together.
+        Particles closer than half the resting distance of their potential are refused. A warning, once for each chain,
+        reports forces larger than those that hold two particles together.
 
         Parameters
         ----------
         position : (n, 3) centres of mass
-        orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation. None: no body
-            is turned
+        orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation.
+            None: all identity
         velocity or momentum : (n, 3) in space
         angular_velocity or angular_momentum : (n, 3) in the axes of the bodies
         check : False accepts particles at any distance, without warnings, for potentials that allow it
@@ -238,7 +240,7 @@ class Chain(System):
         )  # fmt: skip
 
     def straight(self, spacing: float, *, check: bool = True) -> State:
-        """All bodies in a row along x, not turned, at rest, the first at the origin. `check` as for `start`."""
+        """All bodies in a row along x, unrotated, at rest, the first at the origin. `check` as for `start`."""
         position = np.zeros((self.count, 3))
         position[:, 0] = finite_number(spacing, "straight.spacing") * np.arange(self.count)
         return self.start(position, check=check)
@@ -246,13 +248,14 @@ class Chain(System):
     def ring(
         self, spacing: float, linking_number: int = 0, *, axis: ArrayLike = (1.0, 0.0, 0.0), check: bool = True
     ) -> State:
-        """All bodies of a closed chain on a circle about the origin in the plane of x and y, at rest, twisted evenly.
+        """All bodies of a closed chain on a circle about the origin in the xy plane, at rest, twisted evenly.
 
         Parameters
         ----------
-        spacing : distance of neighbours
-        linking_number : number of turns of the bodies about the circle on the way round: the linking number of the start
-        axis : direction in the bodies that lies along the circle
+        spacing : distance between neighbours
+        linking_number : number of turns of the bodies about the circle along the way round: the linking number of the
+            start
+        axis : direction in the bodies that is tangential to the circle
         check : as for `start`
 
         Examples
@@ -268,8 +271,9 @@ class Chain(System):
     def linking_number(self, state: State, director: ArrayLike = DIRECTOR) -> int:
         """Linking number of the two edges of a closed ribbon: the polygon of the centres of mass, and the same shifted along a director.
 
-        It is the sum of `twist` and `writhe`, and an integer [calugareanu1959, white1969]. A motion conserves it until two links
-        pass through each other (a change of 2) or a director passes through the direction of a link (a change of 1).
+        It is the sum of `twist` and `writhe`, and an integer [calugareanu1959, white1969]. The motion conserves it
+        until two links pass through each other (a change of 2) or a director passes through the direction of a link (a
+        change of 1).
 
         Parameters
         ----------
@@ -299,7 +303,7 @@ class Chain(System):
         return writhe(self, as_state(self, state, "writhe.state").position)
 
     def resting_state(self) -> State | None:
-        """Where the chain is known to rest without load; None: it has to be looked for."""
+        """The state in which the chain is known to rest without load; None: it must be searched for."""
         return None
 
     def phase_space(self, start: State) -> PhaseSpace:
@@ -309,7 +313,7 @@ class Chain(System):
         chain_start.check_held(self, state)
 
     def undefined_at(self, state: State) -> str:
-        """The first link without an energy."""
+        """The first link whose energy is undefined."""
         return chain_start.find_undefined_link(self, state)
 
     def angular_speed(self, state: State) -> float:
@@ -317,7 +321,7 @@ class Chain(System):
         return float(self._speeds(state).max())
 
     def fastest_body(self, state: State) -> int:
-        """Number of the body that turns fastest."""
+        """Index of the body that turns fastest."""
         return int(self._speeds(state).argmax())
 
     def _speeds(self, state: State) -> Array:
@@ -329,11 +333,11 @@ class Chain(System):
         return chain_start.place_particles(self, as_state(self, state, "particles.state"))
 
     def link_lengths(self, state: State) -> Array:
-        """Distances of neighbouring centres of mass, (links,): n - 1 for an open chain, n for a ring."""
+        """Distances between neighbouring centres of mass, (links,): n - 1 for an open chain, n for a ring."""
         return chain_tearing.link_lengths(self, as_state(self, state, "link_lengths.state").position)
 
     def link_gaps(self, state: State) -> Array:
-        """Shortest distance between particles of neighbouring bodies, (links,); inf where a body has none."""
+        """Shortest distance between particles of neighbouring bodies, (links,); inf if a body has none."""
         state = as_state(self, state, "link_gaps.state")
         return chain_tearing.link_gaps(self, state.position, state.orientation)
 
@@ -344,22 +348,23 @@ class Chain(System):
         return link_energies(self, as_state(self, state, "link_energies.state"))
 
     def reactions(self, state: State) -> Reactions:
-        """Force and torque on the held ends: `.force` and `.torque`, (2, 3) for left and right, in space; 0 where free."""
+        """Force and torque on held ends: `.force` and `.torque`, (2, 3) for left and right, in space; 0 for free
+        ends."""
         from ...analysis.chain_outputs import reactions
 
         return reactions(self, as_state(self, state, "reactions.state"))
 
     def outputs(self, run: Run) -> ChainOutputs:
-        """Further quantities of a run along time, each computed when it is asked for: `link_length`, `link_gap`, `link_energy`,
-        `reaction_force`, `reaction_torque`, `extension`; `force`, `torque`, `power` and `work` of ends and loads; `twist()`,
-        `writhe()` and `linking_number()`. `dataset()` returns all of them.
+        """Further quantities of a run along time, each computed on access: `link_length`, `link_gap`, `link_energy`,
+        `reaction_force`, `reaction_torque`, `extension`; `force`, `torque`, `power` and `work` of ends and loads;
+        `twist()`, `writhe()` and `linking_number()`. `dataset()` returns all of them.
         """
         from ...analysis.chain_outputs import ChainOutputs
 
         return ChainOutputs(run)
 
     def happenings(self, samples: Samples) -> Iterator[tuple[str, float, int, dict[str, Numbers]]]:
-        """A link that tears, under the name "torn": its number, and a time interpolated between two samples."""
+        """Torn links, as events "torn": the number of the link, and a time interpolated between two samples."""
         for tear in chain_tearing.tears(self, samples):
             yield "torn", tear.time, tear.sample, {"link": np.array(tear.link)}
 
@@ -369,7 +374,7 @@ class Chain(System):
         return np.asarray(torn.any(axis=-1))
 
     def laws(self, temperature: float) -> tuple[Law, ...]:
-        """`stretch` and `bending` of independent `BendTwist` links; `extension` of loose ones under a force."""
+        """`stretch` and `bending` of independent `BendTwist` links; `extension` of loose links under a force."""
         return chain_laws.laws_of(self, temperature)
 
     @property
@@ -391,7 +396,8 @@ class Chain(System):
     def suggest_dt(
         self, method: Method | None = None, start: State | None = None, *, safety: float = chain_spectrum.SAFETY
     ) -> float:
-        """A step size for accurate motion: a fifth of the method's stability limit for the fastest mode at this start.
+        """A step size for accurate motion: a fifth of the stability limit of the method for the fastest mode at this
+        start.
 
         With omega the highest frequency of small motions about the start (or the spin of a body, if that is faster), the limit
         is `method.traits.stability` / omega; methods without a limit get 1 / omega. Frequencies are those of the start: a chain
@@ -399,9 +405,10 @@ class Chain(System):
 
         Parameters
         ----------
-        method : the chain's default if None
+        method : the default of the chain if None
         start : a state of the chain
-        safety : part of the limit; with 0.2 a method of order 2 has an error of 0.7 per cent in the period of the fastest mode
+        safety : fraction of the limit; with 0.2 a method of order 2 has an error of 0.7 per cent in the period of the
+            fastest mode
 
         Examples
         --------
@@ -420,14 +427,16 @@ class Chain(System):
     def equilibrium(
         self, start: State | None = None, load: ArrayLike | None = None, tol: float | None = None
     ) -> Equilibrium:
-        """A stable equilibrium under gravity, forces on the ends, tweezers at rest, and a load, found by Newton's method and verified.
+        """A stable equilibrium under gravity, forces on the ends, tweezers at rest, and a load, by Newton's method,
+        then verified.
 
         Parameters
         ----------
-        start : where to begin; None: every link in the deepest minimum of its own energy that is found. A chain has many
-            equilibria, and which one is found depends on the start
+        start : where the search begins; None: every link in the deepest known minimum of its own energy. A chain has
+            many equilibria, and the start determines which one is found
         load : further constant forces: (n, 3) on the centres of mass, or (3,) on that of the last body; in space
-        tol : largest residual component of force, and of torque divided by about the length of a link; None: what rounding leaves
+        tol : largest residual component of force, and of torque divided by about the length of a link; None: round-off
+            level
 
         Returns
         -------
@@ -449,17 +458,17 @@ class Chain(System):
     def equilibrium_path(
         self, load_direction: ArrayLike, to: float | None = None, *, start: State | Equilibrium | None = None
     ) -> EquilibriumPath:
-        """Equilibria under a growing load, or as a held end is moved, up to where stability ends.
+        """Equilibria under a growing load, or as a held end is moved, up to the end of stability.
 
-        The path prescribes the displacement on which the load does work, so the maximum of the load is found and passed.
-        `path.limit` says whether it is a limit (no equilibrium beyond that load) or a bifurcation.
+        The path is parametrised by the displacement along which the load does work, so the maximum of the load is found
+        and passed. `path.limit` says whether it is a limit (no equilibrium beyond that load) or a bifurcation.
 
         Parameters
         ----------
         load_direction : forces that grow: (n, 3) on all bodies, or (3,) on the last one, in space. If the last body is held: the
-            direction in which it is moved (3,), or turn and direction together (6,), the turn first, both in space
+            direction in which it is moved (3,), or rotation and direction together (6,), rotation first, both in space
         to : the largest multiple of the load, or how far the end is moved; None: until stability ends
-        start : where to look for the equilibrium without load; see `equilibrium`
+        start : where the search for the equilibrium without load begins; see `equilibrium`
 
         Examples
         --------
@@ -498,7 +507,8 @@ class Chain(System):
         return find_modes(self, at, count)
 
     def dispersion(self, k: ArrayLike, cell: int = 1, *, at: State | Equilibrium | None = None) -> Dispersion:
-        """Frequencies of waves along the infinite chain that repeats the middle of this one by screws, or round a uniform ring.
+        """Frequencies of waves along the infinite chain that repeats the middle of this one by screw motions, or around
+        a uniform ring.
 
         Parameters
         ----------
@@ -545,14 +555,14 @@ class Chain(System):
         if not self.drives:
             return self._own_view(name)
         if name == "tiles":
-            # lanes have the constants of the potentials in registers
+            # kernels on lanes have the constants of the potentials in registers
             return None if self.drives.moving else driven_tiles(self, self._own_view(name))
         if name == "halves":
             return halves_view(self, driven_view(self, self._own_view("field")))
         return driven_view(self, self._own_view(name))
 
     def _own_view(self, name: str) -> View | None:
-        """The view of the chain without what drives it."""
+        """The view of the chain without its drives."""
         if name == "tiles":
             if self.acting.pairs is not None:
                 return None

@@ -1,4 +1,4 @@
-"""What a chain cannot be: forms that do not know its bodies or drives, loads that do nothing, rings with ends."""
+"""Refused chains: forms that do not support the bodies or drives, loads without effect, rings with ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_OF_A_RING = 3  # two bodies would be joined twice
 
 
 def check_points(chain: Chain) -> None:
-    """A point has no other place to pull at than its centre, and nothing turns it."""
+    """A point can be pulled only at its centre, and nothing can turn it."""
     for acting in chain.drives.acting:
         body, source = chain.bodies[acting.body], acting.source
         if isinstance(source, Torque) and body.kind == "point":
@@ -34,7 +34,7 @@ def check_points(chain: Chain) -> None:
 
 
 def check_loads(chain: Chain) -> None:
-    """What pulls at a body that is held does nothing; a body that may turn can be turned by a pull off its centre."""
+    """A pull on a held body has no effect; a body that may turn can be turned by a pull off its centre."""
     moves, turns = chain.held
     for number, (body, load) in enumerate(chain.loads):
         turned = isinstance(load, Torque) or np.any(load.at)
@@ -45,7 +45,8 @@ def check_loads(chain: Chain) -> None:
 
 
 def check_form(chain: Chain) -> None:
-    """The multiplier form knows neither link potentials nor drives, matrices no body without three directions."""
+    """The multiplier form supports neither link potentials nor drives; the matrix form no body with fewer than two
+    extents."""
     if chain.form == "multiplier":
         if chain.interactions.has_bonds:
             raise CapabilityError(
@@ -66,7 +67,7 @@ def check_form(chain: Chain) -> None:
 
 
 def check_ring(closed: object, bodies: int, given: Sequence[bool]) -> bool:
-    """Whether a chain is closed; a ring has no ends, `given` or not, and a link for each of three bodies or more."""
+    """Whether a chain is closed; a ring has no ends, `given` or not, and at least three bodies."""
     if not isinstance(closed, (bool, np.bool_)):
         raise InputError(f"closed = {closed!r}", where="Chain.closed", do="give True or False")
     if not closed:
@@ -85,7 +86,7 @@ def check_ring(closed: object, bodies: int, given: Sequence[bool]) -> bool:
 
 
 def refuse_distant(chain: Chain, what: str) -> None:
-    """Statics look at neighbours only."""
+    """Statics includes only neighbours."""
     if chain.acting.pairs is not None:
         raise CapabilityError(
             f"{what} looks at links only, and this chain has pairs between all bodies", where=f"chain.{what}",
@@ -94,7 +95,7 @@ def refuse_distant(chain: Chain, what: str) -> None:
 
 
 def refuse_moving_pairs(chain: Chain) -> None:
-    """Constants of potentials in time are written anew, those of pairs between all bodies stay."""
+    """Potentials in time get new constants; the constants of pairs between all bodies are fixed."""
     if chain.acting.pairs is not None and chain.drives.moving:
         raise CapabilityError(
             "potentials of links that depend on time do not go together with pairs between all bodies", where="Chain.pairs",

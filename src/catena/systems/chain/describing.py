@@ -1,4 +1,4 @@
-"""A chain as a case writes it."""
+"""The description of a chain in a case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def describe_chain(chain: Chain, gravity: Sequence[InTime]) -> dict[str, Json]:
-    """JSON from which the same chain is made again; gravity as it was given, which may depend on time."""
+    """JSON from which the same chain is made again; gravity as given, which may depend on time."""
     forms: dict[str, dict[str, Json]] = {
         "quaternion": {}, "rotation": {"form": chain.form}, "multiplier": {"form": chain.form, "J0": chain.J0},
     }  # fmt: skip

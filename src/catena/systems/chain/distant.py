@@ -1,4 +1,4 @@
-"""Forces between the particles of bodies that no link joins, so that a chain cannot pass through itself: added to those of the links."""
+"""Forces between particles of bodies that no link joins: a chain cannot pass through itself. Added to link forces."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def place_chain(z, par):
-    """All particles where the bodies are."""
+    """Compute the positions of all particles."""
     n = par.mass.shape[0]
     for j in range(n):
         place_body(j, subtract(load3(z, 3 * j), load3(z, 0)), body_rotation(z, n, j), 0, par)
 
 
 def add_distant_forces(z, par):
-    """What links do, and the pairs of bodies that they do not join."""
+    """Forces of the links, and of the pairs of bodies that no link joins."""
     chain_forces.add_link_forces(z, par)
     place_chain(z, par)
     find_wrenches(par)
@@ -53,7 +53,7 @@ def energy_of_distant(z, par):
 
 
 def distant_fills(chain: Chain, below: Filling) -> dict[Slot, Filling]:
-    """The slots of the forces, with those of the links below."""
+    """Kernels for the slots of the forces, on top of those of the links."""
     return chain.acting.fills(len(chain.interactions.arrays["pair"])) | {
         chain_forces.add_link_forces: bind(add_distant_forces, {chain_forces.add_link_forces: below}),
         chain_forces.distant_energy: energy_of_distant,
@@ -61,14 +61,14 @@ def distant_fills(chain: Chain, below: Filling) -> dict[Slot, Filling]:
 
 
 def distant_arrays(chain: Chain) -> dict[str, Numbers]:
-    """The parameters of the kernels; constants of the potentials stand behind those of the links."""
+    """The parameters of the kernels; constants of the potentials follow those of the links."""
     if chain.acting.pairs is None:
         return {}
     return {**chain.acting.arrays, "pair": np.concatenate([chain.interactions.arrays["pair"], chain.acting.constants])}
 
 
 def distant_view(chain: Chain, view: View | None) -> View | None:
-    """A view with these forces; blocks of neighbours are no longer all of its Jacobian."""
+    """A view with these forces; the blocks of neighbours are then only a part of its Jacobian."""
     if view is None or chain.acting.pairs is None:
         return view
     fills = {**view.fills, **distant_fills(chain, view.fills[chain_forces.add_link_forces])}
@@ -79,7 +79,7 @@ def distant_view(chain: Chain, view: View | None) -> View | None:
 
 
 def near_bodies(count: int, exclude: int, *, closed: bool) -> Sequence[set[int]]:
-    """For each body those behind it that up to `exclude` links connect to it."""
+    """For each body, the bodies after it that are at most `exclude` links away."""
     near: list[set[int]] = [set() for _ in range(count)]
     for i in range(count):
         for hop in range(1, min(exclude, count - 1) + 1):

@@ -1,18 +1,19 @@
-"""What drives a chain: forces, tweezers, torques and gravity that may depend on time, and bodies that move as they are told.
+"""Drives of a chain: forces, tweezers, torques and gravity that may depend on time, and bodies with prescribed motion.
 
-Each of them has a clock and a work: z = (what the chain steps | clocks (K) | works (K)). The clock t_k is a coordinate of the extended phase
-space, w_k its momentum, so that of H + sum w_k nothing is lost [hairer2006]:
+Each drive has a clock and a work: z = (stepped variables of the chain | clocks (K) | works (K)). The clock t_k is a
+coordinate of the extended phase space and w_k its momentum, so that H + sum w_k is conserved [hairer2006]:
 
     force        V = -F.x                    w' = -V_t = F'.x          x = r + R a, a point of the body
     tweezers     V = k/2 |x - A|^2           w' = k (x - A).A'
     gravity      V = -sum m_j g.r_j          w' = sum m_j g'.r_j
-    moved        V(X(t), ...)                w' = f.X' + tau.Omega     f, tau: what acts on the body
+    moved        V(X(t), ...)                w' = f.X' + tau.Omega     f, tau: force and torque on the body
     torque       none                        w' = -tau.omega           minus its power
 
 par.drive_sort and par.drive_body (K,), par.drive (K, Drive.WIDTH) say what acts on which body; scratch: par.drive_now (K, Now.WIDTH) at the
-time of the clocks, par.drive_rate (K,) w', par.drive_push (K, 3) forces, par.drive_spin (K, 3).
+times of the clocks, par.drive_rate (K,) w', par.drive_push (K, 3) forces, par.drive_spin (K, 3).
 
-A kernel for the driven chain calls the slot that it fills: there it is that of the chain alone (`catena.systems.chain.driving`).
+A kernel of the driven chain may call the slot that it fills: that call reaches the kernel of the chain alone
+(`catena.systems.chain.driving`).
 """
 
 from ...geometry.quaternion import load4, product, to_space
@@ -36,11 +37,11 @@ from .forces import add_link_forces, body_rotation
 from .motion import body_momentum, momentum_place
 
 GRAVITY, FORCE, TWEEZERS, TORQUE, MOVED = 0, 1, 2, 3, 4
-POTENTIAL = 5  # of the links: it has a clock and a work, and pulls by nothing of its own (`moving_kernels`)
+POTENTIAL = 5  # of links, if it depends on time: it has a clock and a work, but no own force (`moving_kernels`)
 
 
 class Drive(Record):
-    """par.drive[k]: what of a drive never changes: where it acts (principal axes), its stiffness, what of a moved body is prescribed."""
+    """par.drive[k]: constants of a drive: point (principal axes), stiffness, and what is prescribed of a moved body."""
 
     AT = 3
     STIFFNESS = 1
@@ -49,7 +50,8 @@ class Drive(Record):
 
 
 class Now(Record):
-    """par.drive_now[k]: the components of a drive at a time: three in space, or a quaternion behind them; and their first and second derivatives."""
+    """par.drive_now[k]: values, slopes and curvatures of the components of a drive: three in space, then a
+    quaternion."""
 
     VALUE = 3
     QUATERNION = 4
@@ -61,21 +63,21 @@ class Now(Record):
 
 @slot
 def drive_values(t, which, par, out):
-    """Drive number `which` at time t: a row `Now`."""
+    """Values of drive `which` at time t: a row `Now`."""
 
 
 @slot
 def set_orientation(z, n, j, q):
-    """The orientation of body j becomes that of the unit quaternion q, principal axes."""
+    """Set the orientation of body j to that of the unit quaternion q, principal axes."""
 
 
 def clock_place(z, k, par):
-    """Where the clock of drive k stands."""
+    """Index of the clock of drive k."""
     return z.shape[0] - 2 * par.drive_sort.shape[0] + k
 
 
 def work_place(z, k, par):
-    """Where its work stands."""
+    """Index of its work."""
     return z.shape[0] - par.drive_sort.shape[0] + k
 
 
@@ -83,13 +85,13 @@ def work_place(z, k, par):
 
 
 def set_drives(z, par):
-    """All drives at the times of their clocks."""
+    """Evaluate all drives at the times of their clocks."""
     for k in range(par.drive_sort.shape[0]):
         drive_values(z[clock_place(z, k, par)], k, par, par.drive_now[k])
 
 
 def driven_point(z, k, par):
-    """Where drive k acts on its body, in space."""
+    """The point at which drive k acts on its body, in space."""
     j = par.drive_body[k]
     rotation = body_rotation(z, par.mass.shape[0], j)
     return add(load3(z, 3 * j), times(rotation, load3(par.drive[k], Drive.AT)))
@@ -107,7 +109,7 @@ def pull(x, k, par):
 
 
 def turnable(v, j, par):
-    """The torque v without what is about axes without moment of inertia."""
+    """The torque v without components about axes that have no moment of inertia."""
     return (
         v[0] if par.inverse[j, 0] > 0.0 else 0.0,
         v[1] if par.inverse[j, 1] > 0.0 else 0.0,
@@ -116,7 +118,7 @@ def turnable(v, j, par):
 
 
 def add_drives(z, par):
-    """What drives the chain, added to par.f and par.tau; w' of all but torques into par.drive_rate."""
+    """Add the drives to par.f and par.tau; w' of all but torques goes into par.drive_rate."""
     add_link_forces(z, par)
     set_drives(z, par)
     for k in range(par.drive_sort.shape[0]):
@@ -133,7 +135,7 @@ def add_drives(z, par):
 
 
 def add_gravity(z, k, par):
-    """On all bodies."""
+    """Add gravity on all bodies."""
     now = par.drive_now[k]
     store3(par.drive_push[k], 0, load3(now, Now.VALUE))
     for j in range(par.mass.shape[0]):
@@ -143,7 +145,7 @@ def add_gravity(z, k, par):
 
 
 def add_load(z, k, par):
-    """Of a force, tweezers or a torque."""
+    """Add a force, tweezers or a torque."""
     j = par.drive_body[k]
     rotation = body_rotation(z, par.mass.shape[0], j)
     if par.drive_sort[k] == TORQUE:
@@ -157,7 +159,7 @@ def add_load(z, k, par):
     par.drive_rate[k] = rate
 
 
-# Bodies that move as they are told ------------------------------------------------------------------------------------
+# Bodies with prescribed motion ----------------------------------------------------------------------------------------
 
 
 def prescribed_quaternion(k, par):
@@ -184,7 +186,7 @@ def moved_power(k, force, torque, par):
 
 
 def place_moved(z, par):
-    """Moved bodies where they are at the time of their clocks."""
+    """Move prescribed bodies to where they are at the times of their clocks."""
     for k in range(par.drive_sort.shape[0]):
         if par.drive_sort[k] == MOVED:
             drive_values(z[clock_place(z, k, par)], k, par, par.drive_now[k])
@@ -200,14 +202,14 @@ def place_moved(z, par):
 
 
 def driven_force(z, par, out):
-    """Forces and torques into the places of the momenta, w' into those of the works."""
+    """Forces and torques in the places of the momenta, w' in those of the works."""
     views.force(z, par, out)
     for k in range(par.drive_sort.shape[0]):
         out[work_place(z, k, par)] = par.drive_rate[k]
 
 
 def driven_kick(z, e, h, par, out):
-    """The momenta, then the works; a torque works with the mean of the spins before and after."""
+    """Kick the momenta, then the works; a torque works with the mean of the spins before and after."""
     n = par.mass.shape[0]
     count = par.drive_sort.shape[0]
     for k in range(count):
@@ -231,7 +233,7 @@ def torque_power(z, k, y, par):
 
 
 def driven_drift(z, e, h, par, work):
-    """Free motion, the clocks with it, and what moves as it is told."""
+    """Free motion, with the clocks and the prescribed motions."""
     status = views.drift(z, e, h, par, work)
     if status == 0:
         for k in range(par.drive_sort.shape[0]):
@@ -244,7 +246,7 @@ def driven_drift(z, e, h, par, work):
 
 
 def driven_field(z, par, out):
-    """The canonical equations; clocks go with the time."""
+    """The canonical equations; clocks advance with time."""
     place_moved(z, par)
     views.field(z, par, out)
     for k in range(par.drive_sort.shape[0]):
@@ -259,7 +261,7 @@ def driven_rate(z, par, out):
 
 
 def add_work_rates(z, par, out):
-    """w' of all, after the forces were found."""
+    """w' of all drives, after the forces were computed."""
     for k in range(par.drive_sort.shape[0]):
         rate = par.drive_rate[k]
         if par.drive_sort[k] == TORQUE:
@@ -277,7 +279,7 @@ def driven_field_end(b, par):
 
 
 def driven_step(z, e, dt, par, tab, work, carry):
-    """A step, after which moved bodies stand where they are told to, and not where quadrature would put them."""
+    """A step, after which prescribed bodies are exactly on their path, not where quadrature would put them."""
     status = views.method_step(z, e, dt, par, tab, work, carry)
     if status == 0:
         place_moved(z, par)
@@ -288,7 +290,7 @@ def driven_step(z, e, dt, par, tab, work, carry):
 
 
 def publish_driven(z, par, row):
-    """The public fields; moved bodies have the momenta of their motion."""
+    """The public fields; prescribed bodies get the momenta of their motion."""
     views.publish(z, par, row)
     n = par.mass.shape[0]
     for k in range(par.drive_sort.shape[0]):
@@ -308,7 +310,7 @@ def publish_moved(z, k, n, j, par, row):
 
 
 def measure_driven(z, par, out, scale):
-    """The invariants: the energy, less the works, is one of them; then the works themselves."""
+    """The invariants, among them the energy minus the works; then the works themselves."""
     count = par.drive_sort.shape[0]
     last = out.shape[0] - count
     views.measure(z, par, out[:last], scale[:last])

@@ -1,4 +1,4 @@
-"""How the forces of drives change as their bodies move and turn: what they add to the slopes of `hessian`."""
+"""How forces of drives change as their bodies move and turn: their contribution to the slopes of `hessian`."""
 
 from ...geometry.vectors import dot, load3, times
 from .drive_kernels import FORCE, TWEEZERS, Drive, driven_point, pull, set_drives
@@ -7,7 +7,7 @@ from .hessian import add_link_slopes, add_turn
 
 
 def add_drive_slopes(z, par):
-    """Of forces at points, which turn with the body, and of springs. Torques that stay in space add nothing."""
+    """Add those of forces at points, which turn with the body, and of springs. Torques fixed in space add nothing."""
     add_link_slopes(z, par)
     set_drives(z, par)
     for k in range(par.drive_sort.shape[0]):
@@ -22,7 +22,7 @@ def add_drive_slopes(z, par):
 
 
 def add_spring(own, a, stiffness):
-    """-k J^T J with J = (1, -^a), the motion of the point by that of the body."""
+    """-k J^T J with J = (1, -^a), the motion of the point with the body."""
     square = dot(a, a)
     for i in range(3):
         own[i, i] -= stiffness

@@ -1,6 +1,7 @@
 """A driven chain in halves, for partitioned methods: z = (r | q | clocks | p | g | works), canonical as a whole.
 
-The kernels of the field know z = (r | q | p | g | clocks | works); par.gathered is that, with moved bodies where they are at the time of their clocks.
+The kernels of the field use z = (r | q | p | g | clocks | works); par.gathered has this order, with prescribed bodies
+at the times of their clocks.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def gather_whole(z, par):
 
 
 def halves_velocity(z, par, out):
-    """Of positions, orientations and clocks."""
+    """Rates of positions, orientations and clocks."""
     gather_whole(z, par)
     views.velocity(par.gathered, par, par.gathered_rate)
     half = 7 * par.mass.shape[0]
@@ -46,7 +47,7 @@ def halves_velocity(z, par, out):
 
 
 def halves_rate(z, par, out):
-    """Of their momenta."""
+    """Rates of their momenta."""
     gather_whole(z, par)
     views.momentum_rate(par.gathered, par, par.gathered_rate)
     half = 7 * par.mass.shape[0]
@@ -58,7 +59,7 @@ def halves_rate(z, par, out):
 
 
 def halves_field(z, par, out):
-    """Both."""
+    """Both halves."""
     halves_velocity(z, par, out)
     halves_rate(z, par, out)
 
@@ -73,7 +74,7 @@ def halves_field_end(b, par):
 
 
 def halves_step(z, e, dt, par, tab, work, carry):
-    """A step, after which moved bodies stand where they are told to."""
+    """A step, after which prescribed bodies are exactly on their path."""
     status = views.method_step(z, e, dt, par, tab, work, carry)
     if status == 0:
         gather_whole(z, par)

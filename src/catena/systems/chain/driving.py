@@ -1,4 +1,4 @@
-"""What drives a chain, as its views see it: the drives in their order, their arrays, and each view with clocks and works behind it."""
+"""The drives of a chain for its views: their order, their arrays, and each view extended by clocks and works."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BLOCK = 14  # variables of a body in the canonical equations
 
 @dataclass(frozen=True)
 class Acting:
-    """One drive: what it is called, its kind among the kernels, its body, and the end or load that it comes from."""
+    """One drive: its name, its kind among the kernels, its body, and the end or load that it comes from."""
 
     name: str
     sort: int
@@ -50,7 +50,7 @@ class Acting:
 
 
 class Drives:
-    """All that drives a chain; empty where nothing depends on time, or acts elsewhere than on the centre of mass.
+    """All drives of a chain; empty if nothing depends on time or acts off the centre of mass.
 
     Parameters
     ----------
@@ -75,28 +75,28 @@ class Drives:
 
     @property
     def names(self) -> list[str]:
-        """What each is called: gravity, left, right, loads[0], ..."""
+        """Names of the drives: gravity, left, right, loads[0], ..."""
         return [acting.name for acting in self.acting]
 
     @property
     def tables(self) -> tuple[Sampled, ...]:
-        """Those of all components, then those of the potentials."""
+        """Tables of all components, then those of the potentials."""
         own = (part for acting in self.acting for part in acting.components if isinstance(part, Sampled))
         return (*own, *self.moving.tables)
 
     @property
     def pulls(self) -> bool:
-        """Whether anything outside acts on the chain."""
+        """Whether anything external acts on the chain."""
         return any(acting.sort != POTENTIAL for acting in self.acting)
 
     @property
     def has_potential(self) -> bool:
-        """Whether all that acts has one."""
+        """Whether every drive has a potential."""
         return all(acting.sort != TORQUE for acting in self.acting)
 
     @cached_property
     def arrays(self) -> dict[str, Numbers]:
-        """What the kernels find in par."""
+        """The arrays that the kernels read in par."""
         table = np.zeros((len(self), Drive.WIDTH))
         constants = np.zeros((len(self), WIDTH))
         for row, numbers, acting in zip(table, constants, self.acting, strict=True):
@@ -120,7 +120,7 @@ class Drives:
         }
 
     def scratch(self) -> dict[str, Numbers]:
-        """What they write into."""
+        """The arrays that they write to."""
         k = len(self)
         return {
             "drive_now": np.zeros((k, Now.WIDTH)), "drive_rate": np.zeros(k), "drive_push": np.zeros((k, 3)),
@@ -129,7 +129,7 @@ class Drives:
 
     @cached_property
     def values(self) -> Written:
-        """`drive_values`: numbers from par, texts and splines written out with their first and second derivatives."""
+        """`drive_values`: numbers from par, texts and splines as code with their first and second derivatives."""
         lines = [
             "def drive_values(t, which, par, out):", f"    for k in range({Now.WIDTH}):", "        out[k] = 0.0",
             f"    for k in range({WIDTH}):", "        out[k] = par.drive_constant[which, k]",
@@ -161,7 +161,7 @@ class Drives:
         return out
 
     def first_jump(self, times: Array, dt: float, start: State) -> Jump | None:
-        """The first step among those from these times in which the end body is told to jump."""
+        """The first of the steps from these times in which the prescribed motion of an end jumps."""
         spacing = float(np.median(np.linalg.norm(np.diff(start.position, axis=0), axis=1)))
         found: list[Jump] = []
         for acting in self.acting:
@@ -177,7 +177,7 @@ class Drives:
 
 
 def _acting(name: str, body: int, source: End) -> Acting | None:
-    """The drive of an end or a load, if it is one."""
+    """The drive of an end or a load, if it is a drive."""
     if isinstance(source, Force) and not source.constant:
         return Acting(name, FORCE, body, source, components(source.force, 3, name))
     if isinstance(source, Tweezers):
@@ -204,10 +204,10 @@ def orient_matrix(z, n, j, q):
 
 
 def driven_view(chain: Chain, view: View | None) -> View | None:
-    """A view of the chain alone, with a clock and a work for each drive behind its variables.
+    """A view of the chain alone, extended by a clock and a work for each drive.
 
-    The momenta of clocks would have to stand behind half of the variables to be canonical as a whole: so they do in `halves_view`, which is
-    for methods that need it.
+    To be canonical as a whole, the momenta of clocks would have to come after half of the variables; `halves_view` has
+    this order, for methods that need it.
     """
     if view is None or view.name == "canonical":
         return None
@@ -239,7 +239,7 @@ def force_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Fil
 
 
 def recorded_fills(below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
-    """What is recorded of the chain with its drives."""
+    """Kernels that record the chain with its drives."""
     return {
         views.publish: _around(kernels.publish_driven, views.publish, below),
         views.measure: _around(kernels.measure_driven, views.measure, below),
@@ -247,12 +247,12 @@ def recorded_fills(below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
 
 
 def _around(kernel: Kernel, slot: Slot, below: Mapping[Slot, Filling]) -> Filling:
-    """A kernel for a slot that calls this slot: there it is that of the chain alone."""
+    """A kernel for a slot that calls the same slot: the call reaches the kernel of the chain alone."""
     return bind(kernel, {slot: below[slot]})
 
 
 def moving_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
-    """All that computes with the potentials, with their constants at the time of the clock."""
+    """All kernels that use the potentials, with their constants at the time of the clock."""
     evaluated = (views.force, views.field, views.velocity, views.momentum_rate, views.block_jacobian)
     made: dict[Slot, Filling] = {
         slot: bind(moving_kernels.at_time, {moving_kernels.moving_below: below[slot]})
@@ -292,13 +292,13 @@ def _field_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Fi
 
 
 def pack_drives(chain: Chain, view: View, state: State) -> Array:
-    """The variables of the chain alone, without momenta of moved bodies, then the time for each clock, and no work."""
+    """The variables of the chain alone, without momenta of prescribed bodies, then times of clocks, and zero works."""
     count = len(chain.drives)
     return np.concatenate([view.pack(at_rest(chain, state)), np.full(count, state.time), np.zeros(count)])
 
 
 def at_rest(chain: Chain, state: State) -> State:
-    """The state without momenta of moved bodies: their motion is prescribed."""
+    """The state without momenta of prescribed bodies."""
     fields = {name: values.copy() for name, values in state.fields.items()}
     for acting in chain.drives.acting:
         if acting.sort == MOVED:
@@ -308,7 +308,7 @@ def at_rest(chain: Chain, state: State) -> State:
 
 
 def prescribed_momenta(chain: Chain, state: State) -> State:
-    """The state with the momenta of moved bodies, from their motion."""
+    """The state with the momenta of prescribed bodies, from their motion."""
     if all(acting.sort != MOVED for acting in chain.drives.acting):
         return state
     for acting, row in zip(chain.drives.acting, chain.drives.at(np.array([state.time]))[0], strict=True):
@@ -324,7 +324,7 @@ def prescribed_momenta(chain: Chain, state: State) -> State:
 
 
 def body_of(chain: Chain, view: View, variable: int) -> int:
-    """The body of a variable; clocks and works belong to the body that is driven."""
+    """The body of a variable; clocks and works belong to the driven body."""
     if variable >= view.dimension:
         return chain.drives.acting[(variable - view.dimension) % len(chain.drives)].body
     assert view.body_of is not None

@@ -1,4 +1,4 @@
-"""The ends of a chain: what holds or pulls its first and its last body."""
+"""The ends of a chain: boundary conditions and loads of its first and its last body."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Force:
     Parameters
     ----------
     force : three components in space, each a number, a text in t such as "3*sin(t)", or `Sampled(times, values)`
-    at : where it acts, in the coordinates of the body; by default its centre of mass
+    at : the point where it acts, in the coordinates of the body; by default its centre of mass
     """
 
     force: Sequence[GivenInTime]
@@ -54,7 +54,7 @@ class Force:
 
     @property
     def constant(self) -> bool:
-        """Whether it is the same force on the centre of mass at all times."""
+        """Whether it is a constant force on the centre of mass."""
         return self.at == ORIGIN and not any(map(depends_on_time, self.force))
 
 
@@ -102,13 +102,13 @@ class Tweezers:
 
 @dataclass(frozen=True)
 class Moved:
-    """The motion of the end body is prescribed. Its kinetic energy is therefore not part of that of the chain.
+    """The motion of the end body is prescribed. Its kinetic energy is therefore not part of the energy of the chain.
 
     Parameters
     ----------
     position : of its centre of mass, three components in space, each a number, a text in t, or `Sampled(times, values)`; None:
-        it stays where it starts
-    orientation : four components of a quaternion, scalar first, given in the same ways and normalised. None: it is not turned
+        it stays at its start
+    orientation : four components of a quaternion, scalar first, in the same forms, normalised. None: it does not turn
 
     Examples
     --------
@@ -134,11 +134,11 @@ class Moved:
 
 @dataclass(frozen=True)
 class Displaced:
-    """The end body is held at a place, but turns freely.
+    """The position of the end body is fixed, but it turns freely.
 
     Parameters
     ----------
-    position : where its centre of mass is held; None: at its start
+    position : of its centre of mass; None: that of its start
     """
 
     position: Sequence[float] | None = None
@@ -161,7 +161,7 @@ GivenLoad: TypeAlias = "tuple[int, Loading] | Mapping[str, object]"
 
 
 def describe_end(end: End) -> dict[str, Json]:
-    """An end, or a load, as a case writes it."""
+    """The description of an end or a load in a case."""
     left_out = end.at == ORIGIN if isinstance(end, (Force, Tweezers)) else False
     values = {name: value for name, value in vars(end).items() if value is not None and not (name == "at" and left_out)}
     return {"kind": type(end).__name__} | {
@@ -176,7 +176,7 @@ def end_from(given: object, where: str) -> End:
 
 
 def loads_from(given: Sequence[GivenLoad], bodies: int) -> tuple[tuple[int, Loading], ...]:
-    """Loads on bodies by their numbers, as pairs, or as a case describes them; -1 is the last body."""
+    """Loads on bodies by index, as pairs or as described in a case; -1 is the last body."""
     if not isinstance(given, (list, tuple)):
         raise InputError(
             f"loads = {given!r} is no list", where="Chain.loads", do='give one, as in [(3, ct.Force(("t", 0, 0)))]'

@@ -1,17 +1,16 @@
 """Forces between neighbouring bodies of a chain, particle by particle.
 
-Particles lie side by side in rows of `lane_count` places, and the forces on all of a row are computed together, as
-vectors. A body has as many rows as its particles need; places that are left over hold its last particle once more, and
-what acts there is not counted.
+Particles lie in rows of `lane_count` places, and the forces on a whole row are computed together, as vectors. A body
+has as many rows as its particles need; unused places repeat its last particle, and forces there are not counted.
 
-Forces are central, so those on the particles of the left body of a link say everything: with x_k their places from its
-centre of mass and d = r_j - r_(j+1), the left body feels f = sum w_k and the torque t = sum x_k x w_k, the right body -f and
--(t + d x f). Momentum and angular momentum are kept to round-off. Each w_k is a sum in a fixed order: the same bits for
-every vector width, and without vectors.
+Forces are central, so those on the particles of the left body of a link determine everything: with x_k their positions
+relative to its centre of mass and d = r_j - r_(j+1), the left body feels f = sum w_k and the torque t = sum x_k x w_k,
+the right body -f and -(t + d x f). Momentum and angular momentum are conserved to round-off. Each w_k is a sum in a
+fixed order: the bits are the same for every vector width, and without vectors.
 
 Constants in `par`: row (n + 1,), the first row of each body; particles (rows, 3 lane_count), in principal axes, all first
-components, then all second and third ones. Scratch: x (rows, 6 lane_count), the particles from the centres of mass, in
-space, then the forces on them; f and tau (n, 3), force in space and torque in the body (principal axes).
+components, then all second and third ones. Scratch: x (rows, 6 lane_count), particles relative to the centres of mass,
+in space, then the forces on them; f and tau (n, 3), force in space and torque in the body (principal axes).
 """
 
 from ...geometry.quaternion import normalised_rotation
@@ -19,25 +18,25 @@ from ...geometry.vectors import add3
 from ...kernels.marks import choice, size, slot, within
 from ...kernels.views import is_closed, pair_energy, pair_force
 
-LANES = 8  # numbers of the widest registers
-FEW_PARTICLES = 3  # up to here they would be filled mostly with what is not counted
+LANES = 8  # doubles in the widest registers
+FEW_PARTICLES = 3  # up to this number most places would be unused
 
 
 @size
 def lane_count(par):
-    """Places of a row."""
+    """Number of places in a row."""
     return par.x.shape[1] // 6
 
 
 @size
 def is_uniform(par):
-    """1 if one potential acts between all particles, else 0: then par.which tells, by link and types."""
+    """1 if one potential acts between all particles, else 0: then par.which gives it, by link and types."""
     return 0
 
 
 @slot
 def add_link_forces(z, par):
-    """Forces of potentials of relative position and rotation, added to par.f and par.tau."""
+    """Add forces of potentials of relative position and rotation to par.f and par.tau."""
 
 
 @slot
@@ -51,7 +50,7 @@ def distant_energy(z, par):
 
 
 def no_distant_energy(z, par):
-    """They do not interact."""
+    """No energy: these bodies do not interact."""
     return 0.0
 
 
@@ -76,20 +75,20 @@ def rotation_of_quaternion(z, n, j):
 
 @within
 def link_count(n):
-    """Links of n bodies: link j joins body j and the next one; in a ring the last link leads back to the first body."""
+    """Number of links of n bodies: link j joins body j and the next one, in a ring the last body and the first."""
     return n - 1 + is_closed()
 
 
 @within
 def after(j, par):
-    """The body at the other side of link j."""
+    """The right body of link j."""
     if is_closed():
         return j + 1 if j + 1 < par.mass.shape[0] else 0
     return j + 1
 
 
 def potential_of(j, k, l, par):
-    """Number of the potential between particle k of body j and particle l of the next one."""
+    """Index of the potential between particle k of body j and particle l of the next one."""
     if is_uniform(par) == 1:
         return 0
     return par.which[j, par.types[j, k], par.types[after(j, par), l]]
@@ -97,23 +96,23 @@ def potential_of(j, k, l, par):
 
 @slot
 def pair_constants(par):
-    """What has `pair`, the constants of the pair potentials."""
+    """The object whose `pair` holds the constants of the pair potentials."""
 
 
 def constants_in_memory(par):
-    """Where they are."""
+    """The constants in memory."""
     return par
 
 
 def place_particles(z, par):
-    """x = R X for all particles, from the centres of mass."""
+    """Compute x = R X for all particles, relative to the centres of mass."""
     for j in range(par.mass.shape[0]):
         place_particles_of(z, j, par)
 
 
 @within
 def place_particles_of(z, j, par):
-    """The same for those of body j."""
+    """The same for the particles of body j."""
     m = lane_count(par)
     a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, par.mass.shape[0], j)
     for i in range(par.row[j], par.row[j + 1]):
@@ -129,7 +128,7 @@ def place_particles_of(z, j, par):
 
 
 def particle(rows, j, k, par):
-    """Particle k of body j from its centre of mass: of the rows par.x in space, of par.particles in principal axes."""
+    """Particle k of body j relative to its centre of mass: rows par.x in space, par.particles in principal axes."""
     m = lane_count(par)
     x = rows[par.row[j] + k // m]
     i = k % m
@@ -150,7 +149,7 @@ def push(x0, x1, x2, y0, y1, y2, which, constants):
 def push_row(j, x, k0, y, l0, count, d0, d1, d2, constants, par):
     """Forces on row x of body j by the first `count` particles of row y of the next body; the rows begin with k0 and l0.
 
-    Two of them at once: with one, the loop over eight places is short enough to be unrolled, and never becomes vectors.
+    Two particles at once: with one, the loop over eight places is short enough to be unrolled, and is never vectorised.
     """
     m = lane_count(par)
     for l in range(0, count, 2):
@@ -215,7 +214,7 @@ def find_forces(z, par):
     n = par.mass.shape[0]
     constants = pair_constants(par)
     place_particles(z, par)
-    # what the link before does to a body
+    # contribution of the previous link
     g0 = g1 = g2 = 0.0
     u0 = u1 = u2 = 0.0
     for j in range(n):
@@ -249,7 +248,7 @@ def find_forces(z, par):
 
 @within
 def torque_in_body(z, n, j, u0, u1, u2, par):
-    """R^T u of body j; about an axis without moment of inertia a torque is a rounding error."""
+    """R^T u of body j; a torque about an axis without moment of inertia is round-off and set to zero."""
     a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, n, j)
     return (
         a11 * u0 + a21 * u1 + a31 * u2 if par.inverse[j, 0] > 0.0 else 0.0,
@@ -259,7 +258,7 @@ def torque_in_body(z, n, j, u0, u1, u2, par):
 
 
 def pair_energies(z, j, par):
-    """Energy of all pairs of body j and the next one, whose particles are placed."""
+    """Energy of all pairs of body j and the next one, whose particles were placed."""
     total = 0.0
     other = after(j, par)
     for k in range(par.count[j]):
@@ -278,12 +277,12 @@ def pair_energies(z, j, par):
 
 @choice
 def links_are_known():
-    """1 if somebody else has found the energies of the links, and left them in par.link_terms."""
+    """1 if another kernel has computed the energies of the links, in par.link_terms."""
     return 0
 
 
 def link_energies(z, par):
-    """Energy of all links, and the largest magnitude of the parts it is made of."""
+    """Energy of all links, and the largest magnitude of its terms."""
     n = par.mass.shape[0]
     if not links_are_known():
         place_particles(z, par)

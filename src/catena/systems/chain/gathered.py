@@ -1,4 +1,4 @@
-"""What is recorded of a chain whose stepped variables lie in an order of their own: they are gathered first, as the kernels of a plain view know them."""
+"""Recording of a chain whose stepped variables have another order: they are gathered first, as in a plain view."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...kernels.views import measure, publish
 
 @slot
 def gather_state(z, par):
-    """The stepped variables of the plain view, into par.gathered."""
+    """Write the stepped variables of the plain view into par.gathered."""
 
 
 def publish_gathered(z, par, row):
@@ -26,7 +26,7 @@ def measure_gathered(z, par, out, scale):
 
 
 def gathered_fills(gather: Kernel, plain: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
-    """`publish` and `measure` by those of a plain view, for variables that `gather` gathers."""
+    """`publish` and `measure` of a plain view, for variables that `gather` rearranges."""
     return {
         publish: bind(publish_gathered, {gather_state: gather, publish: plain[publish]}),
         measure: bind(measure_gathered, {gather_state: gather, measure: plain[measure]}),

@@ -1,13 +1,15 @@
-"""Second derivatives of a chain: how forces change as bodies move and turn, and the Jacobian of the canonical equations.
+"""Second derivatives of a chain: changes of forces as bodies move and turn, and the Jacobian of the canonical
+equations.
 
-A body moves by dr and turns by phi in space; a particle at a from its centre moves by J (dr, phi), J = (1, -^a), 3 x 6. For a
-pair of particles with D = x - y and the force A D on the first,
+A body is displaced by dr and rotated by phi in space; a particle at a from its centre moves by J (dr, phi), J = (1,
+-^a), 3 x 6. For a pair of particles with D = x - y and the force A D on the first,
 
     dD = J_a (dr, phi)_a - J_b (dr, phi)_b,      d(A D) = H dD,      H = A + 2 A' D D^T,
 
-and force and torque of body a change by J_a^T H dD, those of body b by -J_b^T H dD; and where a body turns under constant
-forces w, its torque a x w changes by (phi x a) x w. par.slopes[j, k] (6 x 6): force and torque of body j by position and turn
-of body j - 1 + k, round a ring. Quaternions turn by phi = 2 E(q) dq/|q|^2, and -dV/dq = 2 E(q)^T t/|q|^2 with t the torque in space.
+and force and torque of body a change by J_a^T H dD, those of body b by -J_b^T H dD; in addition, if a body rotates
+under constant forces w, its torque a x w changes by (phi x a) x w. par.slopes[j, k] (6 x 6): force and torque of body j
+by position and rotation of body j - 1 + k, periodic in a ring. For quaternions phi = 2 E(q) dq/|q|^2, and -dV/dq = 2
+E(q)^T t/|q|^2 with t the torque in space.
 
 Scratch in par: arms (3, 3, 6), J_a, J_b and a sum over the particles of b; lift (bodies, 6, 7), dr and phi by (r, q).
 """
@@ -24,7 +26,7 @@ from .forces import after, body_rotation, find_forces, link_count, particle, pot
 
 @slot
 def add_link_slopes(z, par):
-    """What potentials of relative position and rotation add to par.slopes."""
+    """Add the slopes of potentials of relative position and rotation to par.slopes."""
 
 
 def no_link_slopes(z, par):
@@ -32,7 +34,7 @@ def no_link_slopes(z, par):
 
 
 def scratch(bodies: int) -> dict[str, NDArray[np.float64]]:
-    """The arrays of par that the kernels here use; elements that are 1 or 0 for all states are never written."""
+    """The arrays of par that these kernels use; elements that are 1 or 0 in all states are never written."""
     arms = np.zeros((3, 3, 6))
     arms[:2, :, :3] = np.eye(3)
     lift = np.zeros((bodies, 6, 7))
@@ -78,11 +80,11 @@ def chain_jacobian(z, par, out):
         add_slopes(0, n - 1, 0, par, out[0, 4])
 
 
-# Forces by positions and turns ------------------------------------------------------------------------------------------
+# Forces by positions and rotations ------------------------------------------------------------------------------------
 
 
 def find_slopes(z, par):
-    """par.slopes; the particles are placed."""
+    """Compute par.slopes; the particles must have been placed."""
     n = par.mass.shape[0]
     slopes = par.slopes
     for j in range(n):
@@ -97,10 +99,11 @@ def find_slopes(z, par):
 
 
 def add_pairs(z, j, beside, par, aa, ab, ba, bb):
-    """The pairs of bodies a = j and b = beside, the next one: J_a^T H J_a, -J_a^T H J_b, -J_b^T H J_a, J_b^T H J_b; and their own turns."""
+    """Pairs of bodies a = j and b = beside, the next one: J_a^T H J_a, -J_a^T H J_b, -J_b^T H J_a, J_b^T H J_b; and
+    add_turn."""
     left = par.arms[0]
     right = par.arms[1]
-    pushed = par.arms[2]  # the sum over b of H J_b; its first three columns are that of H
+    pushed = par.arms[2]  # the sum over b of H J_b; its first three columns are the sum of H
     for k in range(par.count[j]):
         x0, x1, x2 = particle(par.x, j, k, par)
         turn_arm(left, x0, x1, x2)
@@ -161,7 +164,7 @@ def add_turn(out, a0, a1, a2, w0, w1, w2):
 
 
 def turn_arm(out, a0, a1, a2):
-    """-^a into the last three columns."""
+    """Write -^a into the last three columns."""
     out[0, 4] = a2
     out[0, 5] = -a1
     out[1, 3] = -a2
@@ -174,7 +177,7 @@ def turn_arm(out, a0, a1, a2):
 
 
 def add_slopes(j, k, place, par, out):
-    """out += lift_j^T slopes lift_k; rows of held coordinates are left out."""
+    """out += lift_j^T slopes lift_k, without the rows of held coordinates."""
     left = par.lift[j]
     right = par.lift[k]
     middle = par.slopes[j, place]

@@ -1,4 +1,4 @@
-"""What acts between the neighbours of a chain: the potentials of its links, checked, numbered, and made into kernels."""
+"""Interactions between the neighbours of a chain: the potentials of its links, checked, numbered, as kernels."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ SOME_LINKS = (
     ((0.3, 0.9, -0.7), (1.1, -0.4, 0.8)),
     ((-1.1, 2.0, 0.4), (0.2, 1.3, -0.9)),
     ((2.5, 1.3, 1.9), (-0.7, 0.6, 1.2)),
-)  # Euler angles of Q, and d: nothing special about them
-HELD_TOLERANCE = 1e-12  # of a torque about an axis without moment of inertia, to the whole torque
+)  # a generic Q (from Euler angles) and d
+HELD_TOLERANCE = 1e-12  # torque about an axis without moment of inertia, relative to the whole torque
 
 
 GivenPotential: TypeAlias = Potential | Mapping[str, object]
@@ -44,8 +44,8 @@ class Interactions:
     Parameters
     ----------
     bodies : all bodies of the chain
-    potential : of pairs of particles, of links, or a sum of both; or a list with one for each link
-    closed : whether the last body is linked to the first, by the last link
+    potential : between particles, between bodies, or a sum of both; or a list with one for each link
+    closed : whether the last link joins the last body to the first
 
     Attributes
     ----------
@@ -93,9 +93,10 @@ class Interactions:
 
     @cached_property
     def kinds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Links between equal bodies with equal potentials are of one kind: the first link of each, the kind of each link.
+        """Kinds of links: links between equal bodies with equal potentials. The first link of each kind, and the kind
+        of each link.
 
-        A potential with constants for each link counts as one; `alike_links` tells its links apart.
+        A potential with constants for each link counts as one; `alike_links` distinguishes its links.
         """
         left, right = self.sides
         return alike_together(self.alike.which[left], self.alike.which[right], self._acting.which)
@@ -107,7 +108,7 @@ class Interactions:
 
     @cached_property
     def sides(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The bodies at the left and at the right of each link."""
+        """The bodies to the left and to the right of each link."""
         left = np.arange(self.count)
         return left, (left + 1) % len(self.bodies)
 
@@ -117,7 +118,7 @@ class Interactions:
 
     @cached_property
     def alike_links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Links that are equal in all: the first of each kind, and the kind of each link."""
+        """Links that are equal in every respect: the first of each kind, and the kind of each link."""
         if all(bond.links is None for bond in self.distinct_bonds):
             return self.kinds
         rows = [np.unique(group.table, axis=0, return_inverse=True)[1].ravel() for group in self.bond_set.groups]
@@ -127,7 +128,7 @@ class Interactions:
 
     @property
     def smoothness(self) -> float:
-        """How many derivatives of the energy are continuous."""
+        """Number of continuous derivatives of the energy."""
         return min(potential.smoothness for potential in self._acting.distinct)
 
     def between(self, link: int) -> list[list[Pairwise | None]]:
@@ -139,7 +140,7 @@ class Interactions:
 
     @cached_property
     def length(self) -> float:
-        """The longest distance at which particles, or the bodies of a link, are known to rest; 0 if none is."""
+        """The longest known resting distance of particles, or of the bodies of a link; 0 if none is known."""
         lengths = [potential.length for potential in self.pair_set.potentials if potential is not None]
         for bond in self.distinct_bonds:
             poses = [part.resting_pose for part in getattr(bond, "terms", (bond,))]
@@ -148,11 +149,11 @@ class Interactions:
 
     @property
     def pair_set(self) -> PairSet:
-        """The different pair potentials as kernels, numbered."""
+        """The different pair potentials as numbered kernels."""
         return self._numbered[0]
 
     def numbers_of_pairs(self) -> NDArray[np.int64]:
-        """For each kind of link the potential between each two particles of its bodies, (kinds, most particles, most particles); -1: none."""
+        """The potential between each two particles of a link, (kinds, most particles, most particles); -1: none."""
         pairs, which, types = self._numbered
         first, width = self.kinds[0], types.shape[1]
         left, right = (side[first] for side in self.sides)
@@ -164,7 +165,7 @@ class Interactions:
         return np.where(there[left][:, :, None] & there[right][:, None, :] & acts[numbers], numbers, -1)
 
     def fills(self) -> dict[Slot, Filling]:
-        """The slots of the kernels, filled."""
+        """The kernels for the slots."""
         pairs = self.pair_set
         filled: dict[Slot, Filling] = {
             views.pair_force: pairs.kernel("pair_force"),
@@ -191,7 +192,7 @@ class Interactions:
         }
 
     def scratch(self) -> dict[str, Numbers]:
-        """What the kernels write into: places of the particles with their forces, then forces and torques on bodies."""
+        """The arrays that the kernels write to: particles with their forces, then forces and torques on bodies."""
         n, rows, lanes = len(self.bodies), len(self.arrays["particles"]), self._lanes
         return {"x": np.zeros((rows, 6 * lanes)), "f": np.zeros((n, 3)), "tau": np.zeros((n, 3))}
 
@@ -210,7 +211,7 @@ class Interactions:
             if not mine.size:
                 continue
             count = len(body.particles)
-            filled = np.minimum(np.arange(lanes * -(-count // lanes)), count - 1)  # the last one fills its row up
+            filled = np.minimum(np.arange(lanes * -(-count // lanes)), count - 1)  # the last particle fills its row
             places = body.principal_particles.positions[filled].reshape(-1, lanes, 3).transpose(0, 2, 1)
             particles[row[mine, None] + np.arange(len(places))] = places
             types[mine, : len(filled)] = types_of_bodies[mine][:, filled]
@@ -226,14 +227,14 @@ class Interactions:
         }
 
     def _numbers_of_links(self) -> NDArray[np.int64]:
-        """Which of the link potentials acts at each link, as `bond_set` numbers them; -1: none."""
+        """Which link potential acts at each link, in the numbering of `bond_set`; -1: none."""
         bonds: dict[Linkwise | None, int] = dict(zip(self.distinct_bonds, self.bond_set.numbers, strict=True))
         found = self._acting.each(lambda given: bonds.get(_bond_of(given), -1), np.int64)
         own = self._acting.each(lambda given: getattr(_bond_of(given), "links", None) is not None, np.bool_)
         return found + np.where(own, np.arange(len(found)), 0)
 
     def describe(self) -> Json:
-        """As a case writes it: one potential for all links, or a list."""
+        """The description in a case: one potential for all links, or a list."""
         described = [potential.describe() for potential in self._acting.distinct]
         if all(one == described[0] for one in described):
             return described[0]
@@ -241,18 +242,18 @@ class Interactions:
 
     @property
     def distinct_bonds(self) -> list[Linkwise]:
-        """The different link potentials, in the order in which they first appear."""
+        """The different link potentials, in order of first appearance."""
         bonds = map(_bond_of, self._acting.distinct)
         return list(dict.fromkeys(bond for bond in bonds if bond is not None))
 
     @cached_property
     def bond_set(self) -> LinkSet:
-        """They as kernels, numbered."""
+        """The link potentials as numbered kernels."""
         return LinkSet(self.distinct_bonds)
 
     @cached_property
     def _lanes(self) -> int:
-        """Places of a row of particles: whole registers where loops become vectors, that is with constants in them."""
+        """Places of a row of particles: whole registers if the loops are vectorised: constants are in registers."""
         counts = {len(body.particles) for body in self.alike.distinct}
         most, least = max(1, *counts), chain_forces.LANES
         if self._numbered[1] is not None or most <= chain_forces.FEW_PARTICLES:
@@ -261,12 +262,12 @@ class Interactions:
         def rounded(count: int, lanes: int) -> int:
             return -(-count // lanes) * lanes
 
-        # long rows are faster, but not where they are empty
+        # long rows are faster, unless most places are unused
         longer = range(least, most + least, least)
         return max(lanes for lanes in longer if all(rounded(c, lanes) == rounded(c, least) for c in counts))
 
     def _constants_kernel(self) -> Kernel:
-        """A single potential has its constants in registers: in memory they could overlap with what a loop writes."""
+        """A single potential has its constants in registers: in memory they could alias what a loop writes."""
         pairs, which, _ = self._numbered
         if which is not None:
             return chain_forces.constants_in_memory
@@ -276,7 +277,7 @@ class Interactions:
 
     @cached_property
     def _numbered(self) -> tuple[PairSet, NDArray[np.int64] | None, NDArray[np.int64]]:
-        """The distinct potentials; which acts, by link and types (None: one for all); the types of the particles."""
+        """The distinct potentials; which one acts, by link and types (None: one for all); the particle types."""
         bodies = self.alike
         kinds = {t: k for k, t in enumerate(dict.fromkeys(t for body in bodies.distinct for t in body.particles.types))}
         width = max(len(body.particles) for body in bodies.distinct) if self.has_pairs else 0
@@ -305,10 +306,10 @@ class Interactions:
                     f"body {j} has no particles to interact with", where=f"Chain.bodies[{j}]",
                     do="make it with Body.from_particles, or use a link potential",
                 )  # fmt: skip
-        self.between(link)  # a table must know all the types that meet
+        self.between(link)  # a table must contain all types that interact
 
     def _check_torques(self, link: int, bond: Linkwise) -> None:
-        """Nothing may turn a body about an axis without moment of inertia; seen at some relative positions."""
+        """Refuse torques about an axis without moment of inertia; checked at some relative positions."""
         for angles, d in SOME_LINKS:
             q = rotations.to_matrix(rotations.from_euler(angles))
             found = bond.force(d, q)
@@ -337,7 +338,7 @@ def _potential(given: object, where: str) -> Potential:
 
 
 def _for_links(potential: Potential, links: int | None, where: str) -> Potential:
-    """A potential, if it has constants for so many links, or for any; None: it is to act at one of them."""
+    """A potential, if it has constants for this number of links, or for any; None: it is meant for one of them."""
     bond = _bond_of(potential)
     if bond is not None and bond.links not in (None, links):
         raise InputError(
@@ -348,7 +349,7 @@ def _for_links(potential: Potential, links: int | None, where: str) -> Potential
 
 
 def _each_once(potentials: Sequence[Potential], change: Callable[[Potential], Potential]) -> list[Potential]:
-    """Equal ones are changed once, and become one object."""
+    """Equal potentials are changed once, and become one object."""
     row = Alike(potentials)
     changed = [change(potential) for potential in row.distinct]
     return [changed[number] for number in row.which.tolist()]

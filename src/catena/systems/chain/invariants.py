@@ -1,4 +1,4 @@
-"""What the motion of a chain keeps, and the work that is recorded beside it."""
+"""The invariants of a chain, and the work that is recorded beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def invariants_of(chain: Chain) -> tuple[Invariant, ...]:
-    """Energy, the residuals of the form, momenta where nothing outside acts, and the work of each drive."""
+    """Energy, the residuals of the form, momenta if nothing external acts, and the work of each drive."""
 
     def invariant(name: str, about: str, *tags: str) -> Invariant:
         shape, dims = ((3,), ("xyz",)) if name.startswith("total") else ((), ())

@@ -1,9 +1,10 @@
-"""Canonical averages of chains whose links have a stretch, a bend and a twist: what of their configurations is known exactly.
+"""Exact canonical averages of chains whose links have a stretch, a bend and a twist.
 
-The links of an open chain that is held at one end at most, and not pulled, are independent of each other: with the pose of a body
-given, that of its neighbour is told by d and Q, and the measure dr dR is dd dQ. Then <|d - d0|^2> = 3 kT/stretch, and
-<T33> follows by quadrature. Under a force on the other end links without bend and twist turn as they like: each is as long in the
-direction of the force as Langevin's function tells.
+The links of an open chain that is held at one end at most, and not pulled, are independent of each other: given the
+pose of a body, d and Q determine that of its neighbour, and the measure dr dR is dd dQ. Then <|d - d0|^2> = 3
+kT/stretch, and <T33> follows by quadrature. Under a force on the other end, links without bend and twist turn freely:
+the mean extension of each in the direction of the
+force is given by Langevin's function.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ TURNING = ("solid", "planar")  # kinds of bodies with three moments
 
 
 def laws_of(chain: Chain, kT: float) -> tuple[Law, ...]:
-    """What is known of a chain at this temperature; nothing if it has other forces."""
+    """The known laws of a chain at this temperature; none if it has other forces."""
     links = [potential for potential in chain.potentials if isinstance(potential, BendTwist)]
     if len(links) < chain.interactions.count or chain.closed or chain.drives or chain.loads or chain.gravity.any():
         return ()
@@ -40,7 +41,7 @@ def laws_of(chain: Chain, kT: float) -> tuple[Law, ...]:
 
 
 def why_restless(chain: Chain) -> str:
-    """What keeps a chain from coming to an equilibrium at a temperature."""
+    """Why a chain has no equilibrium at a temperature; empty if it has one."""
     if chain.drives.moving:
         return "potential depends on time"
     for acting in chain.drives.acting:
@@ -70,7 +71,7 @@ def _of_free_links(chain: Chain, links: list[BendTwist], kT: float) -> tuple[Law
 
 
 def _of_pulled_links(chain: Chain, links: list[BendTwist], kT: float) -> tuple[Law, ...]:
-    """Of all links but the first, whose direction a clamped body fixes."""
+    """Laws of all links but the first, whose direction a clamped body fixes."""
     assert isinstance(chain.right, Force)
     force = np.array(chain.right.force, dtype=float)
     pull = float(np.linalg.norm(force))
@@ -106,6 +107,6 @@ def _bending(states: States, rest: Array) -> Array:
 
 
 def _extension(states: States, direction: Array) -> Array:
-    """Mean over all links but the first of their length along a direction."""
+    """Mean over all links but the first of their extension along a direction."""
     position = states["position"]
     return (position[..., -1, :] - position[..., 1, :]) @ direction / (position.shape[-2] - 2)

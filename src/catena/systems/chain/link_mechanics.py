@@ -1,19 +1,21 @@
-"""Energy, gradient and second derivatives of the links of a chain, all links at once, and how they add up to those of the chain.
+"""Energy, gradient and second derivatives of all links of a chain at once, and their assembly for the chain.
 
-A body is displaced by xi = (u, theta) in its own principal axes, r -> r + R u, R -> R exp(hat theta). A link of the bodies a and b
-depends on Q = R_a^T R_b and d = R_a^T (r_b - r_a) only, so that its strain
+A body is displaced by xi = (u, theta) in its own principal axes, r -> r + R u, R -> R exp(hat theta). A link between
+bodies a and b depends only on Q = R_a^T R_b and d = R_a^T (r_b - r_a), so that its strain
 
     eta = xi_b - A xi_a,      A = [[Q^T, -Q^T hat(d)], [0, Q^T]],
 
-its gradient g = (g_u, g_t) by xi_b and its stiffness K_b, the second derivatives by xi_b alone (6 x 6), say all: the gradient by xi_a
+its gradient g = (g_u, g_t) by xi_b and its stiffness K_b, the second derivatives by xi_b alone (6 x 6), are sufficient:
+the gradient by xi_a
 is -A^T g, and the second derivatives (12 x 12) are exactly B^T K_b B + G(g), B = (-A, 1), also away from equilibrium, with
 
     F = Q g_u,   G[ta, ua] = -hat(F),   G[ta, ta] = S(F, d),   G[ta, ub] = hat(F) Q,   G[ta, tb] = Q hat(g_t)/2,
 
-S(F, d) = (F d^T + d F^T)/2 - F.d, G symmetric, other blocks zero. (The symmetric choice, that of the exponential map; at an
-equilibrium there is no choice.) A pair of particles at X of a and Y of b, with D = x - y in the axes of b and the force A D on x, adds
+S(F, d) = (F d^T + d F^T)/2 - F.d, G symmetric, other blocks zero. (This is the symmetric choice, that of the
+exponential map; at an equilibrium all choices agree.) A pair of particles at X of a and Y of b, with D = x - y in the
+axes of b and the force A D on x, adds
 
-    g += J^T A D,      K_b += -J^T (A + 2 A' D D^T) J + S(A D, Y) for the turns,      J = (1, -hat Y).
+    g += J^T A D,      K_b += -J^T (A + 2 A' D D^T) J + S(A D, Y) for the rotations,      J = (1, -hat Y).
 """
 
 from __future__ import annotations
@@ -37,15 +39,15 @@ from .interactions import SOME_LINKS
 if TYPE_CHECKING:
     from .chain import Chain
 
-MOST_PAIRS = 2**16  # taken at once
-STEP = 1e-100  # of an imaginary displacement: its square is nothing, so that no digit is lost
-GAP = 1e-3  # of differences of fourth order, relative to |d| and in radians: 1e-12 is left of what they cut off, and of round-off
-FEW_ROWS = 50  # of the constants of a kernel: as many of its links are asked whether it is analytic
-AGREES = 1e-6  # imaginary displacements against differences
+MOST_PAIRS = 2**16  # computed at once
+STEP = 1e-100  # of an imaginary displacement: its square is negligible, so no digit is lost
+GAP = 1e-3  # of differences of fourth order, relative to |d| and in radians: truncation and round-off errors of 1e-12
+FEW_ROWS = 50  # rows of constants of a kernel, that is links, with which it is tested for being analytic
+AGREES = 1e-6  # agreement of imaginary displacements with differences
 
 
 class LinkValues(NamedTuple):
-    """Of each link: its energy (links,), gradient (links, 6) and stiffness (links, 6, 6) by a displacement of its right body."""
+    """Energy (links,), gradient (links, 6) and stiffness (links, 6, 6) by displacements of the right bodies."""
 
     energy: Array
     gradient: Array
@@ -53,13 +55,15 @@ class LinkValues(NamedTuple):
 
 
 class LinkMechanics:
-    """What the links of a chain are worth at relative positions d (links, 3) and rotations Q (links, 3, 3) in principal axes.
+    """Energies and derivatives of the links of a chain at relative positions d (links, 3) and rotations Q (links, 3, 3)
+    in principal axes.
 
-    Pairs of particles are computed kind by kind, link potentials kernel by kernel: links that differ in their constants only, at once.
+    Pairs of particles are computed kind by kind, link potentials kernel by kernel: links that differ only in their
+    constants, at once.
 
     Parameters
     ----------
-    chain : any chain; all its potentials have derivatives, exact ones but where a link potential branches
+    chain : any chain; derivatives are exact unless a link potential branches
     """
 
     def __init__(self, chain: Chain) -> None:
@@ -70,7 +74,8 @@ class LinkMechanics:
         self.frames = chain.alike.each(lambda body: body.frame_matrix)
 
     def values(self, d: Array, q: Array, links: NDArray[np.int64] | None = None) -> LinkValues:
-        """Of all links, or of those with these numbers: row k of d and q is link `links[k]`, which may come more than once."""
+        """Values of all links, or of those with these numbers: row k of d and q belongs to `links[k]`; repetitions
+        allowed."""
         numbers = np.arange(len(d)) if links is None else links
         found = LinkValues(np.zeros(len(d)), np.zeros((len(d), 6)), np.zeros((len(d), 6, 6)))
         with np.errstate(all="ignore"):
@@ -116,7 +121,7 @@ class LinkMechanics:
 
 
 class Pairs:
-    """Pairs of particles: with D = x - y in the axes of b, f = A D on x: a displacement of b changes D by -J xi_b."""
+    """Pairs of particles: with D = x - y in the axes of b and f = A D on x; displacing b changes D by -J xi_b."""
 
     def __init__(self, chain: Chain) -> None:
         fills, arrays = chain.interactions.fills(), chain.interactions.arrays
@@ -128,7 +133,7 @@ class Pairs:
         self._par = SimpleNamespace(pair=arrays["pair"].tolist())
 
     def add(self, link: int, rows: NDArray[np.int64], d: Array, q: Array, found: LinkValues) -> None:
-        """To the rows, all of the kind of this link."""
+        """Add to the rows, which all belong to links of the kind of this one."""
         x, y = (body.principal_particles.positions for body in self.chain.interactions.joined(link))
         arms = np.concatenate([np.broadcast_to(np.eye(3), (len(y), 3, 3)), -hat(y)], axis=-1)
         for some in self._blocks(rows, len(x) * len(y)):
@@ -147,11 +152,11 @@ class Pairs:
         return [self._values(kernels, link, s) for kernels in self._kernels]
 
     def slopes(self, link: int, s: Array) -> list[Array]:
-        """The last two of them."""
+        """A and dA/ds alone."""
         return [self._values(kernels, link, s) for kernels in self._kernels[1:]]
 
     def _values(self, kernels: tuple[FunctionType, FunctionType], link: int, s: Array) -> Array:
-        """What the kernel of a pair gives for each of them; the first of the two kernels takes many numbers at once."""
+        """The values of the kernel of a pair for all of them; the first of the two kernels takes arrays."""
         if self._uniform:
             return self._of_one(kernels, 0, s)
         left, right = self._types[link, : s.shape[1]], self._types[(link + 1) % len(self._types), : s.shape[2]]
@@ -180,7 +185,7 @@ def _or_nan(kernel: Callable[..., object], *arguments: object) -> float:
 
 
 def _numbers_or_nan(kernel: Callable[..., object], count: int, *arguments: object) -> tuple[float, ...]:
-    """What a kernel returns, one number or several; nan where it is not defined."""
+    """The values of a kernel, one number or several; nan where it is undefined."""
     try:
         found = kernel(*arguments)
     except (ZeroDivisionError, ValueError, OverflowError):
@@ -189,10 +194,12 @@ def _numbers_or_nan(kernel: Callable[..., object], count: int, *arguments: objec
 
 
 class Bond:
-    """Link potentials of one kernel: energies, forces and their slopes by relative position and rotation, of links with constants (links, k).
+    """Link potentials of one kernel: energies, forces and their slopes by relative position and rotation, for links
+    with constants (links, k).
 
-    Slopes are exact, by imaginary displacements [squire1998], where V is analytic. Where it is not (it has |x|, or branches), imaginary
-    parts are lost or refused: then differences of fourth order are taken. Some relative positions tell which it is.
+    Slopes are exact, by imaginary displacements [squire1998], if V is analytic. If it is not (|x|, or branches),
+    imaginary parts are lost or refused: then differences of fourth order are used. A test at some relative positions
+    decides.
     """
 
     def __init__(self, group: LinkGroup) -> None:
@@ -205,7 +212,7 @@ class Bond:
         self.analytic = self._is_analytic(places[0], places[1].reshape(-1, 3, 3), np.repeat(some, len(d), axis=0))
 
     def energies(self, d: Array, q: Array, constants: Array) -> Array:
-        """V, (links,); nan where it is not defined."""
+        """V, (links,); nan where it is undefined."""
         found = self._at(self._energy, 1, d, q, constants)[:, 0]
         return np.where(np.isfinite(found), found, np.nan)
 
@@ -225,7 +232,7 @@ class Bond:
         q: Array,
         constants: Array,
     ) -> Array:
-        """What a kernel gives, (links, width): by one call, or link by link where it takes one number at a time."""
+        """The values of a kernel, (links, width): by one call, or link by link if it takes single numbers."""
         found = self._at_once(kernel[0], d, q, constants)
         if found is not None:
             return found
@@ -238,7 +245,7 @@ class Bond:
         try:
             with np.errstate(all="ignore"):
                 found = kernel(*d.T, *q.reshape(-1, 9).T, 0, SimpleNamespace(link=constants.T))
-        except (TypeError, ValueError):  # a branch takes one number
+        except (TypeError, ValueError):  # branches take only one number
             return None
         parts = found if isinstance(found, tuple) else (found,)
         return np.stack([np.broadcast_to(part, len(d)) for part in parts], axis=1)
@@ -286,13 +293,13 @@ def symmetric_turn(force: Array, arm: Array) -> Array:
 
 
 def principal_rotations(chain: Chain, state: State) -> Array:
-    """From principal axes to space, (n, 3, 3)."""
+    """Rotations from principal axes to space, (n, 3, 3)."""
     frames = chain.alike.each(lambda body: body.frame)
     return rotations.to_matrix(rotations.multiply(state.orientation, frames))
 
 
 def relative_poses(position: Array, matrices: Array, *, closed: bool) -> tuple[Array, Array]:
-    """d and Q of all links, of positions (n, 3) and principal rotations (n, 3, 3); with the link that closes a ring."""
+    """d and Q of all links, from positions (n, 3) and principal rotations (n, 3, 3); `closed`: a ring."""
     if closed:
         position, matrices = (np.concatenate([given, given[:1]]) for given in (position, matrices))
     back = matrices[:-1].swapaxes(1, 2)
@@ -309,7 +316,7 @@ def transports(d: Array, q: Array) -> Array:
 
 
 def geometric_blocks(d: Array, q: Array, wrench: Array) -> tuple[Array, Array]:
-    """G of all links under wrenches (links, 6) on their right bodies: its blocks of a by a and of a by b, (links, 6, 6)."""
+    """G of all links with wrenches (links, 6) on their right bodies: its blocks (a, a) and (a, b), (links, 6, 6)."""
     force = np.einsum("nij,nj->ni", q, wrench[:, :3])
     own, beside = np.zeros((len(d), 6, 6)), np.zeros((len(d), 6, 6))
     across = hat(force)
@@ -321,7 +328,7 @@ def geometric_blocks(d: Array, q: Array, wrench: Array) -> tuple[Array, Array]:
 
 
 def assemble_blocks(d: Array, q: Array, stiffness: Array, wrench: Array, *, closed: bool) -> tuple[Array, Array]:
-    """B^T K_b B + G of all links, added up: blocks (n, 6, 6) of the bodies, and (links, 6, 6) of body j by the next one."""
+    """The sum of B^T K_b B + G over all links: blocks (n, 6, 6), and (links, 6, 6) of body j by the next."""
     a = transports(d, q)
     own, beside = geometric_blocks(d, q, wrench)
     pulled = a.swapaxes(1, 2) @ stiffness

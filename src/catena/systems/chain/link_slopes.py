@@ -1,12 +1,13 @@
-"""What link potentials add to the second derivatives of a chain; an iteration matrix, so their slopes are differences.
+"""Contribution of link potentials to the second derivatives of a chain, by differences: it serves only as an iteration
+matrix.
 
 With R_a and R_b from the given axes to space, F = R_a f the force on the right body, C = R_b c the torque on it, both in space, and
-D = r_b - r_a, the left body feels -F and -(C + D x F). Bodies move by dr and turn by phi in space, so
+D = r_b - r_a, the left body feels -F and -(C + D x F). Bodies are displaced by dr and rotated by phi in space, so
 
     dd = R_a^T (dr_b - dr_a) + d x R_a^T phi_a,      dtheta = R_b^T (phi_b - phi_a),
     dF = R_a df + phi_a x F,                         dC = R_b dc + phi_b x C,
 
-with (df, dc) = S (dd, dtheta) and S, 6 x 6, by central differences of f and c; it lies in the scratch par.bond_slope.
+with (df, dc) = S (dd, dtheta) and S, 6 x 6, by central differences of f and c, in the scratch par.bond_slope.
 """
 
 import math
@@ -27,7 +28,7 @@ from ...geometry.vectors import (
 from .forces import after, link_count
 from .links import force_at, given_rotation, relative
 
-GAP = 1e-6  # relative to |d|, and in radians: half the digits for a difference, which is plenty for an iteration matrix
+GAP = 1e-6  # relative to |d|, and in radians: half of the digits remain, which is plenty for an iteration matrix
 
 
 def add_slopes_of_links(z, par):
@@ -42,7 +43,7 @@ def add_slopes_of_links(z, par):
 
 
 def add_link(z, j, a, b, par):
-    """The link between body j and the next one with rotations a and b."""
+    """Add the link between body j and the next one, with rotations a and b."""
     other = after(j, par)
     d, q = relative(z, j, other, a, b)
     s = par.bond_slope
@@ -99,7 +100,7 @@ def tilt(q, e, sign):
 
 
 def write_difference(before, after, apart, s, column):
-    """A column of S: what forces and torques change by."""
+    """Write a column of S: the change of forces and torques."""
     for r in range(3):
         s[r, column] = (after[0][r] - before[0][r]) / apart
         s[3 + r, column] = (after[1][r] - before[1][r]) / apart

@@ -1,7 +1,7 @@
 """Forces between neighbouring bodies of a chain by potentials of their relative position and rotation.
 
-d = R_a^T (r_b - r_a) and Q = R_a^T R_b in the axes in which the bodies were given; forces and torques as
-`link_potentials` says, the torques turned back into principal axes.
+d = R_a^T (r_b - r_a) and Q = R_a^T R_b in the axes in which the bodies were given; forces and torques as in
+`link_potentials`, with the torques rotated back into principal axes.
 """
 
 from ...geometry.quaternion import rotation, to_body
@@ -40,7 +40,7 @@ def force_at(which, d, q, par):
 
 
 def given_rotation(z, n, j, par):
-    """R F^T of body j: the axes in which it was given, to space."""
+    """R F^T of body j: from the axes in which it was given to space."""
     return product_transposed(body_rotation(z, n, j), rotation(par.frame[j]))
 
 

@@ -1,8 +1,8 @@
 """The equations of a chain, in two sets of variables.
 
 Splittings: z = r (3n) | q (4n) | p (3n) | y (3n), y the angular momentum in the body. Canonical: z = r | q | p | g (4n) with
-y = G(q) g/2; the unconstrained canonical equations of H = T + V, V taken at the normalised rotations, keep |q|^2 and q.g for all
-initial data. par.moves and par.turns are 0 for held bodies; inverse moments are 0 where a body cannot turn.
+y = G(q) g/2; the unconstrained canonical equations of H = T + V, with V at the normalised rotations, conserve |q|^2 and
+q.g for all initial data. par.moves and par.turns are 0 for held bodies; inverse moments are 0 where a body cannot turn.
 """
 
 import math
@@ -27,7 +27,7 @@ from .forces import find_forces, link_energies
 
 @choice
 def orientation_width():
-    """Numbers of an orientation among the variables: 4 for a quaternion, 9 for a rotation matrix."""
+    """Length of an orientation in the variables: 4 for a quaternion, 9 for a rotation matrix."""
     return 4
 
 
@@ -37,7 +37,7 @@ def turn_freely(z, e, n, j, h, par):
 
 
 def momentum_place(n, j):
-    """Where the momentum of body j stands in z = r | orientations | p | y; its angular momentum stands 3 n behind it."""
+    """Index of the momentum of body j in z = r | orientations | p | y; its angular momentum is 3 n further on."""
     return (3 + orientation_width()) * n + 3 * j
 
 
@@ -45,7 +45,7 @@ def momentum_place(n, j):
 
 
 def chain_force(z, par, out):
-    """Forces and torques, into the places of the momenta."""
+    """Forces and torques, in the places of the momenta."""
     n = par.mass.shape[0]
     find_forces(z, par)
     for j in range(n):
@@ -91,7 +91,7 @@ def body_momentum(z, n, j):
 
 
 def space_momentum(z, n, j):
-    """E(q) g/2 of body j: R y, as the bilinear form that is kept, also where |q| is not 1."""
+    """E(q) g/2 of body j: R y, as the bilinear form that is conserved, even if |q| is not 1."""
     q0, q1, q2, q3 = load4(z, 3 * n + 4 * j)
     g0, g1, g2, g3 = load4(z, 10 * n + 4 * j)
     return (
@@ -148,12 +148,12 @@ def canonical_field_end(b, par):
 
 
 def publish_orientation(q, frame, row, k):
-    """q * frame^-1 into row from place k: the orientation of the axes in which a body was given."""
+    """Write q * frame^-1 to row from place k: the orientation of the axes in which a body was given."""
     store4(row, k, product(q, conjugate(frame)))
 
 
 def publish_momenta(z, j, y, par, row):
-    """Position and momentum of body j, and its angular momentum y in the axes in which it was given."""
+    """Write position and momentum of body j, and its angular momentum y in the axes in which it was given."""
     n = par.mass.shape[0]
     store3(row, 3 * j, load3(z, 3 * j))
     store3(row, 7 * n + 3 * j, load3(z, momentum_place(n, j)))
@@ -201,7 +201,7 @@ def measure_canonical(z, par, out, scale):
 
 
 def begin_measure(z, par, out, scale):
-    """Nothing but the energy of the links and of the load."""
+    """Clear the invariants, and start with the energy of the links and of the load."""
     for i in range(out.shape[0]):
         out[i] = 0.0
     out[0] = potential_energy(z, par.mass.shape[0], par, scale)
@@ -232,7 +232,7 @@ def tangency(z, n, j):
 
 
 def add_kinetic_energy(z, j, y, par, out, scale):
-    """Of body j with the angular momentum y; returns |y|."""
+    """Add the kinetic energy of body j with the angular momentum y; returns |y|."""
     p = load3(z, momentum_place(par.mass.shape[0], j))
     kinetic = 0.5 * dot(p, p) / par.mass[j]
     inverse = load3(par.inverse[j], 0)
@@ -243,14 +243,14 @@ def add_kinetic_energy(z, j, y, par, out, scale):
 
 
 def add_residual(i, value, size, out, scale):
-    """Invariant i is a residual: that of the worst body counts."""
+    """Update invariant i, a residual: the worst body counts."""
     if abs(value) > abs(out[i]):
         out[i] = value
     scale[i] = max(scale[i], size)
 
 
 def add_momenta(z, j, first, space, length, par, out, scale):
-    """Momentum and angular momentum of body j (`space`: that of its own rotation), where they are invariants."""
+    """Add momentum and angular momentum of body j (`space`: that of its own rotation), if they are invariants."""
     if out.shape[0] <= first:
         return
     r = load3(z, 3 * j)

@@ -1,4 +1,4 @@
-"""Potentials of a chain that depend on time, as its kernels see them: constants that are found anew for each force, and dV/dt."""
+"""Potentials of a chain that depend on time: kernels recompute their constants for each force, and accumulate dV/dt."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """A potential that moves: the array of its constants and where they begin, its number, and where its parameters begin in par.moving."""
+    """A potential that depends on time: array and first place of its constants, number, first place in par.moving."""
 
     potential: MovingPair | MovingLink
     array: str
@@ -39,7 +39,7 @@ class Part:
 
     @property
     def symbols(self) -> dict[str, sympy.Symbol]:
-        """Of its parameters, by name."""
+        """Symbols of its parameters, by name."""
         import sympy
 
         names = self.potential.timed_parameters
@@ -49,8 +49,8 @@ class Part:
 class MovingPotentials:
     """All potentials of a chain that depend on time.
 
-    par.moving and par.moving_slope hold their parameters and how fast these change; par.pair and par.link are scratch then, written from
-    par.pair_given and par.link_given, where the constants that stay are.
+    par.moving and par.moving_slope hold their parameters and the rates of these; par.pair and par.link are then
+    scratch, filled from par.pair_given and par.link_given, which hold the fixed constants.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class MovingPotentials:
     Attributes
     ----------
     values : the parameters of all parts
-    tables : those among them, in their order
+    tables : the tables among them, in order
     """
 
     def __init__(self, interactions: Interactions) -> None:
@@ -75,19 +75,19 @@ class MovingPotentials:
         return len(self.parts)
 
     def arrays(self) -> dict[str, Numbers]:
-        """What the kernels find in par, in the place of the constants."""
+        """The arrays that the kernels read in par, instead of the constants."""
         given = self.interactions.arrays
         numbers: Array = np.array([0.0 if depends_on_time(value) else value for value in self.values], dtype=float)
         return {"pair_given": given["pair"], "link_given": given["link"], "moving_given": numbers}
 
     def scratch(self) -> dict[str, Numbers]:
-        """What they write into."""
+        """The arrays that they write to."""
         given, count = self.interactions.arrays, len(self.values)
         constants: dict[str, Numbers] = {name: np.zeros(len(given[name])) for name in ("pair", "link")}
         return constants | {"moving": np.zeros(count), "moving_slope": np.zeros(count)}
 
     def constants(self, first_table: int) -> Written:
-        """`set_constants`; the tables of these potentials begin at this number."""
+        """`set_constants`; `first_table` is the number of the first table of these potentials."""
         lines = ["def set_constants(t, par):"]
         for array in ("pair", "link", "moving"):
             lines += [
@@ -115,7 +115,7 @@ class MovingPotentials:
         return Written("set_constants", "\n".join(lines), __name__, SPLINES)
 
     def rate(self) -> Filling:
-        """`potential_rate`: the sum over all links of dV/dt, by the loop that sums their energies."""
+        """`potential_rate`: the sum of dV/dt over all links, by the loop that sums their energies."""
         pairs, links = self._rates("pair"), self._rates("link")
         fills: dict[Slot, Filling] = {views.pair_energy: self._choice("pair_rate", "s, which, par", "s, par", pairs)}
         if self.interactions.has_bonds:
@@ -135,7 +135,7 @@ class MovingPotentials:
         return {symbol for name, symbol in part.symbols.items() if depends_on_time(values[name])}
 
     def _rates(self, array: str) -> dict[int, list[Written]]:
-        """dV/dt of the parts of each potential, by its number."""
+        """dV/dt of the parts of each potential, by number."""
         import sympy
 
         found: dict[int, list[Written]] = {}
@@ -159,7 +159,7 @@ class MovingPotentials:
         return found
 
     def _piece(self, piece: Piece, total: sympy.Expr, places: dict[str, str]) -> list[str]:
-        """Lines that return a value where a formula of a potential holds; the last one has the rest."""
+        """Lines that return a value where a formula of a potential applies; the last formula covers the rest."""
         loads = places | self._loads
         inside = [*write_lines([("value", total)], loads), "return value"]
         edges = [(f"edge{k}", edge) for k, (_, edge, _) in enumerate(piece.where)]
@@ -170,7 +170,7 @@ class MovingPotentials:
 
     @staticmethod
     def _choice(name: str, given: str, handed: str, rates: dict[int, list[Written]]) -> Written:
-        """The rate of the potential that acts; 0 for one that stays."""
+        """The rate of the potential that acts; 0 for a constant one."""
         lines, uses = [f"def {name}({given}):"], []
         for number, parts in rates.items():
             calls = " + ".join(f"{part.name}({handed})" for part in parts)
@@ -180,7 +180,8 @@ class MovingPotentials:
 
 
 def _moving(interactions: Interactions) -> Iterator[tuple[str, int, int, MovingPair | MovingLink]]:
-    """Array, place of its constants, number of the whole potential, and each potential that moves."""
+    """For each potential that depends on time: array and place of constants, number of the whole potential,
+    potential."""
     place = 0
     for number, pair in enumerate(interactions.pair_set.potentials):
         for term in _terms(pair):

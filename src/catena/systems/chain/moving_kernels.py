@@ -1,5 +1,5 @@
 """Forces of potentials that depend on time: their constants are set before anything is computed at a time, and their clock, that of the
-first drive, takes up -dV/dt."""
+first drive, accumulates -dV/dt."""
 
 from ...kernels.marks import slot
 from ...kernels.views import measure
@@ -10,27 +10,27 @@ from .observables import observe_chain
 
 @slot
 def set_constants(t, par):
-    """par.pair and par.link at time t, par.moving and par.moving_slope."""
+    """Compute par.pair, par.link, par.moving and par.moving_slope at time t."""
 
 
 @slot
 def potential_rate(z, par):
-    """dV/dt of all links, their particles as they are in z."""
+    """dV/dt of all links, with their particles as in z."""
 
 
 @slot
 def moving_below(z, par, out):
-    """`force`, `field`, a half of the field, or the Jacobian of a chain whose potentials stay."""
+    """`force`, `field`, a half of the field, or the Jacobian of a chain with constant potentials."""
 
 
 def rate_of_links(z, par):
-    """`link_energies` with rates in the place of energies."""
+    """`link_energies` with rates instead of energies."""
     total, _ = link_energies(z, par)
     return total
 
 
 def add_moving(z, par):
-    """Forces of the links and drives; and w' of the potentials."""
+    """Forces of links and drives, and w' of the potentials."""
     add_link_forces(z, par)
     par.drive_rate[0] = 0.0 - potential_rate(z, par)
 

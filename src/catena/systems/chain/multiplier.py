@@ -3,9 +3,9 @@
     qdot = (q.g)/(4 J0) q + G(q)^T w,                                       w = J^-1 G(q) g/4
     gdot = G(g)^T w - (q.g)/(4 J0) g - V_q - 2 lambda q,                    lambda = -q.V_q/2
 
-with V at the matrix M(q), 2 (q0^2 + q_i^2) - 1 in its diagonal, which is a rotation only for |q| = 1. Off the unit sphere this is no Hamiltonian
-system: d|q|^2/dt = |q|^2 (q.g)/(2 J0) and d(q.g)/dt = -(1 - |q|^2) q.V_q, which grows exponentially where q.V_q > 0. On it the motion is
-that of `chain_motion`, for every J0.
+with V at the matrix M(q), 2 (q0^2 + q_i^2) - 1 in its diagonal, which is a rotation only for |q| = 1. Off the unit
+sphere this is not a Hamiltonian system: d|q|^2/dt = |q|^2 (q.g)/(2 J0) and d(q.g)/dt = -(1 - |q|^2) q.V_q, which grows
+exponentially where q.V_q > 0. On the sphere the motion is that of `chain_motion`, for every J0.
 """
 
 from ...geometry.quaternion import carry, load4
@@ -26,7 +26,7 @@ from .motion import (
 
 
 def rotation_not_normalised(z, n, j):
-    """M(q) with 2 (q0^2 + q1^2) - 1 in its diagonal, row by row."""
+    """M(q) with 2 (q0^2 + q_i^2) - 1 in its diagonal, row by row."""
     a, b, c, d = load4(z, 3 * n + 4 * j)
     return (
         2.0 * (a * a + b * b) - 1.0, 2.0 * (b * c - a * d), 2.0 * (b * d + a * c),
@@ -68,7 +68,7 @@ def find_force_matrices(z, par):
 
 
 def add_force(j, k, w, par):
-    """Of a force on particle k of body j."""
+    """Add a force on particle k of body j."""
     b = particle(par.particles, j, k, par)
     add3(par.f[j], 0, w)
     for i in range(3):
@@ -111,7 +111,7 @@ def multiplier_field(z, par, out):
 
 
 def measure_multiplier(z, par, out, scale):
-    """The same quantities as of the canonical equations, with the fourth moment in the energy."""
+    """The same quantities as for the canonical equations, with the fourth moment in the energy."""
     n = par.mass.shape[0]
     begin_measure(z, par, out, scale)
     for j in range(n):

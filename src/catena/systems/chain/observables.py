@@ -1,4 +1,4 @@
-"""What is asked of a chain besides its state: energies of the links, forces and torques on the end bodies."""
+"""Quantities of a chain beside its state: energies of the links, forces and torques on the end bodies."""
 
 from ...geometry.quaternion import to_space
 from .forces import bond_energy, find_forces, link_count, pair_energies

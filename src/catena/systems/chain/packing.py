@@ -1,6 +1,7 @@
-"""Starts of many chains in the variables of splittings, by a kernel: numpy takes ten times as long, most of it for arrays on the way.
+"""Starts of many chains in the variables of splittings, by a kernel: numpy takes ten times as long, mostly for
+temporary arrays.
 
-Every number is found as `views.to_split` finds it, by the same operations in the same order.
+Every number has the bits of `views.to_split`: the same operations in the same order.
 """
 
 from ...geometry.quaternion import load4, product, store4
@@ -10,7 +11,8 @@ from ...geometry.vectors import load3, store3
 def split_members(position, orientation, momentum, angular_momentum, frames, axes, still, out):
     """r, q, p, y (members, 13 n) of the fields (members, n, ...).
 
-    frames (n, 4), axes (n, 9) row by row: principal axes of the bodies; still (n, 3): not 0 where a body has no moment, and so no momentum.
+    frames (n, 4), axes (n, 9) row by row: principal axes of the bodies; still (n, 3): not 0 if a body has no moment,
+    and so no momentum.
     """
     n = frames.shape[0]
     for k in range(out.shape[0]):

@@ -1,4 +1,4 @@
-"""Where the bodies of a ring stand at first: on a circle, or wound about one."""
+"""Starts of the bodies of a ring: on a circle, or wound about one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def circle_frames(n: int, spacing: float, turns: int) -> tuple[Array, NDArray[np.float64]]:
-    """Points (n, 3) on a circle about the origin, in the plane of x and y, so far apart, and frames (n, 3, 3) there.
+    """Points (n, 3) on a circle about the origin, in the xy plane, at this spacing, and frames (n, 3, 3) there.
 
-    The first axis of a frame is along the circle, the second leads to its centre at first, and turns about the first: `turns` times in all.
+    The first axis of a frame is tangential; the second points to the centre at first, and rotates about the first:
+    `turns` times in all.
     """
     angle = 2.0 * math.pi * np.arange(n) / n
     radius = 0.5 * spacing / math.sin(math.pi / n)
@@ -52,7 +53,7 @@ def ring_start(chain: Chain, spacing: float, linking_number: int, axis: ArrayLik
 
 
 def _axes_with(along: Array) -> Array:
-    """Three axes as columns, the first in a given direction; the others the next axes of the body, as far as that goes."""
+    """Three axes as columns, the first in a given direction; the others near the next axes of the body."""
     first = along / np.linalg.norm(along)
     beside = np.eye(3)[(int(np.argmax(np.abs(first))) + 1) % 3]
     second = beside - first * (first @ beside)

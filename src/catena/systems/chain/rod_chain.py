@@ -1,15 +1,15 @@
-"""Rods as chains: `ct.Rod`, the chain of n bodies that tends to a given rod.
+"""Rods as chains: `ct.Rod`, the chain of n bodies that converges to a given rod.
 
-Bodies stand at equal distances h = L/(n - 1) along their first axis, the first and the last at the very ends of the rod, where forces act.
-A body carries the mass and the rotary inertia of the length h about it; those at the ends have half of it, unless they are held. A closed
-rod has no ends, and h = L/n.
-Strains of a link are those of the middle between its bodies,
+Bodies lie at equal distances h = L/(n - 1) along their first axis, the first and the last exactly at the ends of the
+rod, where forces act. A body has the mass and the rotary inertia of the length h around it; those at the ends have half
+of it, unless they are held. A closed rod has no ends, and h = L/n.
+Strains of a link are those at the middle between its bodies,
 
     gamma = (d + Q^T d)/(2 h) - e1,      w = 2 q_vector(Q),      q_k^2 = (1 + 2 Q_kk - tr Q)/4,
     V = h/2 (EA gamma_1^2 + k G A (gamma_2^2 + gamma_3^2)) + 1/(2 h) (G J w_1^2 + E I_2 w_2^2 + E I_3 w_3^2),
 
-a polynomial of d and Q. What it neglects is of second order in h, in statics (large displacements, too) and in the lowest frequencies; with
-the strains in the axes of one of the bodies it would be of first order. Both ends may be exchanged.
+a polynomial of d and Q. The error is of second order in h, in statics (also for large displacements) and in the lowest
+frequencies; with the strains in the axes of one of the bodies it would be of first order. The two ends are equivalent.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ TEXT = (
     f"h*(stretch*{STRAINS[0]} + shear2*{STRAINS[1]} + shear3*{STRAINS[2]})/2"
     f" + (twist*({TURNS[0]}) + bend2*({TURNS[1]}) + bend3*({TURNS[2]}))/(2*h)"
 )
-TERMS = 40  # of the series for a rectangle: the first one left out is 1e-10 of it
+TERMS = 40  # of the series for a rectangle: the first omitted one is 1e-10 of it
 
 
 class Ends(TypedDict, total=False):
-    """What the sections of a rod hand on to it."""
+    """What the constructors for sections pass on to `Rod`."""
 
     closed: bool
     left: End | str | Mapping[str, object]
@@ -52,21 +52,23 @@ class Ends(TypedDict, total=False):
 class Rod(Chain):
     """A straight elastic rod along x, as a chain of n bodies that converges to it with the second power of 1/n.
 
-    The axis of the rod is the first axis of the bodies; its section has the axes 2 and 3. `rod.straight()` is its state at rest.
+    The axis of the rod is the first axis of the bodies; its section has axes 2 and 3. `rod.straight()` is its state at
+    rest.
 
     Parameters
     ----------
     length : from end to end
-    E, G : moduli of elasticity and of shear
+    E, G : Young's modulus and shear modulus
     area : area of the section
     I : second moment of area about both axes of the section, or two numbers, about axis 2 and about axis 3
     J : torsion constant
     density : mass per volume
     n : number of bodies, including those at the ends
-    left, right : as for a chain; a force acts at the very end of the rod
-    shear_factor : part of the area that resists shear; one number, or two, along axis 2 and axis 3
+    left, right : as for a chain; a force acts exactly at the end of the rod
+    shear_factor : fraction of the area that resists shear; one number, or two, along axis 2 and axis 3
     gravity : acceleration
-    closed : True joins the two ends of the straight rod to a ring, which is under stress. `rod.ring()` is a circle of it
+    closed : True joins the two ends of the straight rod to a ring, which is then under stress. `rod.ring()` makes a
+        circle of it
 
     Examples
     --------
@@ -78,7 +80,7 @@ class Rod(Chain):
     ('converged', 1.0)
     """
 
-    kind = "Chain"  # as which it is written into stores and cases
+    kind = "Chain"  # its kind in stores and cases
 
     def __init__(
         self,
@@ -86,7 +88,7 @@ class Rod(Chain):
         E: float,
         G: float,
         area: float,
-        I: float | Sequence[float],  # the letter of the field
+        I: float | Sequence[float],  # the usual symbol
         J: float,
         density: float,
         n: int,
@@ -177,7 +179,7 @@ class Rod(Chain):
         return cls(length, E, G, b * c, seconds, torsion, density, n, **{"shear_factor": factor} | more)
 
     def straight(self, spacing: float | None = None, *, check: bool = True) -> State:
-        """The rod at rest, along x, beginning at the origin."""
+        """The rod at rest, along x, starting at the origin."""
         return super().straight(self.spacing if spacing is None else spacing, check=check)
 
     def ring(
@@ -188,7 +190,7 @@ class Rod(Chain):
         axis: ArrayLike = (1.0, 0.0, 0.0),
         check: bool = True,
     ) -> State:
-        """A closed rod as a circle, twisted evenly. By default its links have their length at rest."""
+        """A closed rod as a circle, twisted evenly. By default its links have their rest length."""
         return super().ring(self.spacing if spacing is None else spacing, linking_number, axis=axis, check=check)
 
     def resting_state(self) -> State | None:

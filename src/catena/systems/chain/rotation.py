@@ -1,8 +1,9 @@
 """The equations of a chain with rotation matrices: z = r (3n) | R (9n) | p (3n) | y (3n).
 
 RATTLE for (R, P), P = R [omega]x D, has multipliers for R^T R = 1 and its derivative. With y the angular momentum in the body they
-can be eliminated: kick y by the torque, turn by the Moser-Veselov map R1 = R0 O, kick again; the same map to round-off, also for flat
-bodies, whose D has no inverse [leimkuhler2004, moser1991]. O comes as a quaternion from the rotor, so any rotor may serve.
+can be eliminated: kick y by the torque, rotate by the Moser-Veselov map R1 = R0 O, kick again. This is the same map to
+round-off, also for flat bodies, whose D has no inverse [leimkuhler2004, moser1991]. O is a quaternion from the rotor,
+so any rotor may be used.
 """
 
 import math
@@ -34,7 +35,7 @@ def turn_rotation(z, e, n, j, h, par):
 
 
 def turn_matrix(z, e, k, turn, rest):
-    """R += R (O - 1), row by row from place k; O - 1 = 2 (a [v]x + [v]x^2) costs a small turn no digits."""
+    """R += R (O - 1), row by row from place k; O - 1 = 2 (a [v]x + [v]x^2) loses no digits for a small rotation."""
     a = turn[0] + rest[0]
     b = turn[1] + rest[1]
     c = turn[2] + rest[2]
@@ -49,7 +50,7 @@ def turn_matrix(z, e, k, turn, rest):
 
 
 def quaternion_of(r):
-    """A unit quaternion of a rotation matrix, by its largest component; which of the two is arbitrary."""
+    """A unit quaternion of a rotation matrix, by its largest component; the sign is arbitrary."""
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = r
     trace = r11 + r22 + r33
     if trace >= r11 and trace >= r22 and trace >= r33:

@@ -1,4 +1,4 @@
-"""Units of a chain: its own length, mass and time, and the same chain without dimensions.
+"""Units of a chain: its natural length, mass and time, and the same chain in dimensionless form.
 
 r = L r', X = L X', m = M m', t = tau t'. Then p = (M L/tau) p', y = (M L^2/tau) y', V = (M L^2/tau^2) V', and the equations keep
 their form. For Lennard-Jones L = sigma, M = m, tau = sigma sqrt(m/epsilon) leave sigma' = epsilon' = m' = 1.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scales:
-    """Units in which a chain has no dimensions.
+    """Units in which a chain is dimensionless.
 
     Attributes
     ----------
@@ -94,12 +94,12 @@ class Scales:
 
     @property
     def _units(self) -> tuple[float, float, float, float]:
-        """Of position, orientation, momentum and angular momentum."""
+        """Units of position, orientation, momentum and angular momentum."""
         return self.length, 1.0, self.momentum, self.angular_momentum
 
 
 def scales_of(chain: Chain, length: float | None, mass: float | None, time: float | None) -> Scales:
-    """The units given, the others natural: those of the first potential and of the first body."""
+    """The given units, the others natural: those of the first potential and of the first body."""
     own_length, own_energy = (
         natural_units(chain.potentials[0]) if length is None or time is None else (math.nan, math.nan)
     )
@@ -152,7 +152,7 @@ def _end(end: End, length: float, force: float) -> End:
 
 @singledispatch
 def natural_units(potential: object) -> tuple[float, float]:
-    """Length and energy that a potential itself suggests: of its well, if it has one."""
+    """Natural length and energy of a potential: of its well, if it has one."""
     well, depth = 0.0, 0.0
     if isinstance(potential, Pairwise):
         well = potential.length

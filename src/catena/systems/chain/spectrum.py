@@ -1,7 +1,8 @@
 """Frequencies of small motions of a chain about a state: K v = omega^2 M v, six coordinates for each body.
 
-K are the second derivatives of V by displacements of the bodies in their principal axes (`link_mechanics`), where the mass matrix is
-diagonal; M^-1/2 K M^-1/2 is block tridiagonal. Coordinates that are held, or without moment of inertia, have weight zero.
+K are the second derivatives of V by displacements of the bodies in their principal axes (`link_mechanics`), in which
+the mass matrix is diagonal; M^-1/2 K M^-1/2 is block tridiagonal. Coordinates that are held, or have no moment of
+inertia, get weight zero.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from ...methods.base import Method
     from .chain import Chain
 
-SAFETY = 0.2  # of the limit of stability: at 0.4 / omega the period of the fastest mode is right to 0.7 per cent
+SAFETY = 0.2  # of the stability limit: at 0.4 / omega the period of the fastest mode has an error of 0.7 per cent
 RESOLVED = 1.0  # dt omega of methods that are stable at any step
-MOST_PAIRS = 2**14  # taken at once
+MOST_PAIRS = 2**14  # computed at once
 
 
 def suggest_step(chain: Chain, method: Method, start: State | None, safety: float) -> float:
-    """A step for accurate motion from this start: a part of the limit of stability, or of 5 / omega where there is no limit."""
+    """A step for accurate motion from this start: a fraction of the stability limit, or of 5 / omega without one."""
     if start is None:
         raise InputError(
             "the frequencies of a chain depend on where it is",
@@ -53,7 +54,7 @@ def suggest_step(chain: Chain, method: Method, start: State | None, safety: floa
 
 def frequency_above(chain: Chain, threshold: float, state: State) -> float | None:
     """The largest omega if it is above the threshold."""
-    for bound in (rough_bound, frequency_bound):  # each sharper, and dearer
+    for bound in (rough_bound, frequency_bound):  # each sharper and more expensive
         if bound(chain, state) <= threshold:
             return None
     omega = highest_frequency(chain, state)
@@ -68,7 +69,7 @@ def highest_frequency(chain: Chain, state: State) -> float:
 
 
 def frequency_bound(chain: Chain, state: State) -> float:
-    """An upper bound of the largest omega, at less cost: the largest norm of a row of blocks."""
+    """A cheaper upper bound of the largest omega: the largest norm of a row of blocks."""
     diagonal, right = weigh_stiffness(chain, state)
     rows = np.linalg.norm(diagonal, 2, axis=(1, 2))
     between = np.linalg.norm(right, 2, axis=(1, 2))
@@ -78,12 +79,13 @@ def frequency_bound(chain: Chain, state: State) -> float:
 
 
 def rough_bound(chain: Chain, state: State) -> float:
-    """A wider upper bound at the cost of the forces, without a matrix; inf where there are link potentials.
+    """A wider upper bound at the cost of the forces, without a matrix; inf with link potentials.
 
-    A pair with the stiffness -A - 2 A' D D^T adds at most its largest eigenvalue times |J M^-1/2|^2 of its two particles to the link, a
-    body that turns under its forces what the trace and the norm of sum a w^T allow. Links of even numbers touch no body twice, so
-    that together they are no stiffer than the stiffest of them; neither are those of odd numbers. In a ring of an odd number of bodies
-    the last link touches the first one's body again, and counts by itself.
+    A pair with the stiffness -A - 2 A' D D^T adds to the link at most its largest eigenvalue times |J M^-1/2|^2 of its
+    two particles; a body that rotates under its forces adds what the trace and the norm of sum a w^T allow. Links with
+    even numbers share no body, so together they are no stiffer than the stiffest of them; the same holds for odd
+    numbers. In a ring with an odd number of bodies the last link shares a body with the first one, and counts
+    separately.
     """
     if chain.interactions.has_bonds:
         return np.inf
@@ -93,9 +95,9 @@ def rough_bound(chain: Chain, state: State) -> float:
     matrices = rotations.to_matrix(state.orientation)
     for block in _alike(
         chain
-    ):  # the link is the last index: sums over particles and components are then sums of long rows
+    ):  # the link is the last index, so that sums over particles and components run over long rows
         x, y, shift = _place(chain, state.position, matrices, block)
-        there = y + shift[:, None]  # seen from the left body's centre, as x is
+        there = y + shift[:, None]  # relative to the centre of the left body, like x
         apart = x[:, :, None] - there[:, None]
         s = np.einsum("ikln,ikln->kln", apart, apart)
         a, b = (each.transpose(1, 2, 0) for each in pairs.slopes(int(block[0]), s.transpose(2, 0, 1)))
@@ -104,7 +106,7 @@ def rough_bound(chain: Chain, state: State) -> float:
         links[block] = np.einsum("kl,kln->n", left[:, None] + right, stiff)
         on_left = a.sum(axis=1) * x - np.einsum(
             "kln,iln->ikn", a, there
-        )  # sum of a (x - y) over the other body's particles
+        )  # sum of a (x - y) over the particles of the other body
         on_right = np.einsum("kln,ikn->iln", a, x) - a.sum(axis=0) * there
         turned[..., block] += np.einsum("ikn,jkn->ijn", x, on_left)
         turned[..., chain.interactions.sides[1][block]] -= np.einsum("iln,jln->ijn", y, on_right)
@@ -123,7 +125,7 @@ def _mobility(body: Body) -> Array:
 
 
 def fastest_spin(chain: Chain, state: State) -> float:
-    """|omega| of the body that turns fastest."""
+    """|omega| of the fastest body."""
     y = in_principal_axes(chain, state.angular_momentum)
     return float(np.linalg.norm(y * chain.alike.each(lambda body: body.inverse_moments), axis=1).max())
 
@@ -142,7 +144,7 @@ def weigh_stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
 
 
 def mobilities(chain: Chain) -> Array:
-    """1/m and 1/I of the displacements of each body in its principal axes, (n, 6); 0 where it is held or has no moment of inertia."""
+    """1/m and 1/I for the displacements of each body in its principal axes, (n, 6); 0 if held or without inertia."""
     moves, turns = chain.held
     inverse = chain.alike.each(lambda body: [1.0 / body.mass] * 3 + body.inverse_moments.tolist())
     return inverse * np.repeat(np.column_stack([moves, turns]), 3, axis=1)
@@ -157,7 +159,8 @@ def stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
 
 
 def _place(chain: Chain, positions: Array, matrices: Array, links: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-    """For n links of one kind: the arms (3, particles, n) of the left and of the right body, in space, and the way (3, n) between."""
+    """For n links of one kind: the arms (3, particles, n) of left and right bodies in space, and the vector (3, n)
+    between."""
     before, after = (side[links] for side in chain.interactions.sides)
     left, right = (
         np.einsum("ijn,kj->ikn", np.ascontiguousarray(matrices[rows].transpose(1, 2, 0)), body.particles.positions)
@@ -167,7 +170,7 @@ def _place(chain: Chain, positions: Array, matrices: Array, links: NDArray[np.in
 
 
 def _alike(chain: Chain) -> Iterator[NDArray[np.int64]]:
-    """Links of one kind whose particles interact, so many that arrays stay small."""
+    """Links of one kind whose particles interact, few enough at a time that arrays stay small."""
     first, kind_of_link = chain.interactions.kinds
     for kind, j in enumerate(first.tolist()):
         if chain.interactions.pairs[j] is None:

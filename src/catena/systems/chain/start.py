@@ -1,4 +1,4 @@
-"""States of a chain, checked: shapes, numbers, held bodies, particles too close, forces that would tear it apart."""
+"""States of a chain, checked: shapes, numbers, held bodies, particles too close, forces that would tear it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .tearing import distances_of
 if TYPE_CHECKING:
     from .chain import Chain
 
-TOO_CLOSE = 0.5  # of the distance at which two particles rest
-MOST_PRESSED = 16  # links that are looked at closely: those behind them are pressed less
-SPIN_TOLERANCE = 4 * np.finfo(float).eps  # of the momentum of a linear body about its own line, to the whole
+TOO_CLOSE = 0.5  # of the resting distance of two particles
+MOST_PRESSED = 16  # links that are checked in detail: all others are compressed less
+SPIN_TOLERANCE = 4 * np.finfo(float).eps  # momentum of a linear body about its own line, relative to the whole
 
 
 def make_start(
@@ -65,7 +65,7 @@ def make_start(
 
 
 def check_held(chain: Chain, state: State) -> None:
-    """InputError for a state that the ends, or the bodies themselves, do not allow; the momenta of moved bodies are not asked for."""
+    """InputError for a state that ends or bodies do not allow; momenta of prescribed bodies are not checked."""
     resting = at_rest(chain, state)
     _check_held(chain, state.position, resting.momentum, resting.angular_momentum)
     _check_lines(chain, state.angular_momentum)
@@ -89,7 +89,7 @@ def _check_held(chain: Chain, r: Array, p: Array, y: Array) -> None:
 
 
 def _as_prescribed(chain: Chain, state: State) -> State:
-    """A state whose moved bodies are where they are told to be at its time; InputError if that is nowhere."""
+    """The state with prescribed bodies moved to their path at its time; InputError if the path has no value."""
     if not chain.drives:
         return state
     fields = {name: values.copy() for name, values in state.fields.items()}
@@ -117,7 +117,7 @@ def _as_prescribed(chain: Chain, state: State) -> State:
 
 
 def _require_near(given: Array, prescribed: Array, j: int, what: str, where: str) -> None:
-    """A start away from a prescribed motion would be a jump."""
+    """Refuse a start away from the prescribed motion: it would be a jump."""
     away = min(np.abs(given - prescribed).max(), np.abs(given + prescribed).max() if what == "orientation" else np.inf)
     if away > 1e-6 * max(1.0, float(np.abs(prescribed).max())):
         raise InputError(
@@ -140,7 +140,7 @@ def _check_lines(chain: Chain, y: Array) -> None:
 
 
 class Nearest(NamedTuple):
-    """The two nearest particles of each of some links, of those between which a potential acts: arrays of one length."""
+    """The two nearest particles of some links, among those that interact: arrays with one element for each link."""
 
     distance: Array
     link: NDArray[np.int64]
@@ -148,12 +148,12 @@ class Nearest(NamedTuple):
     right: NDArray[np.int64]
 
     def at(self, k: int) -> tuple[float, int, int, int]:
-        """Those of one link."""
+        """The particles of one link."""
         return float(self.distance[k]), int(self.link[k]), int(self.left[k]), int(self.right[k])
 
 
 def _check_distances(chain: Chain, state: State) -> None:
-    """Refuse particles nearer than half the length of their potential; warn where the force exceeds the cohesion."""
+    """Refuse particles closer than half the length of their potential; warn if the force exceeds the cohesion."""
     found = [(potential, _nearest(chain, state, links, acts)) for links, potential, acts in _acting(chain)]
     close = []
     for potential, nearest in found:
@@ -167,7 +167,7 @@ def _check_distances(chain: Chain, state: State) -> None:
 
 
 def _nearest(chain: Chain, state: State, links: NDArray[np.int64], acts: NDArray[np.bool_]) -> Nearest:
-    """Of links of one kind; `acts` tells between which particles."""
+    """The nearest particles of links of one kind; `acts` says which pairs interact."""
     parts = []
     for part, between in distances_of(chain, state.position, state.orientation, links):
         flat = np.where(acts, between, np.inf).reshape(len(between), -1)
@@ -177,7 +177,7 @@ def _nearest(chain: Chain, state: State, links: NDArray[np.int64], acts: NDArray
 
 
 def _acting(chain: Chain) -> Iterator[tuple[NDArray[np.int64], Pairwise, NDArray[np.bool_]]]:
-    """By kinds of links: which they are, a potential between their particles, and between which of them it acts."""
+    """For each kind of links: the links, a potential between their particles, and the pairs between which it acts."""
     first, kind_of_link = chain.interactions.kinds
     for kind, j in enumerate(first.tolist()):
         acting = chain.interactions.between(j)
@@ -200,9 +200,11 @@ def _refuse_too_close(chain: Chain, found: tuple[float, int, int, int], potentia
 
 
 def _warn_of_pressure(chain: Chain, state: State, potential: Pairwise, nearest: Nearest) -> None:
-    """Of the two particles pressed together most, if what presses them is not balanced by the others of their link.
+    """Warn of the two particles that are pressed together most, if the other particles of their link do not balance
+    this.
 
-    A warm chain is pressed somewhere in most of its states: one warning has to do, or its restarts would flood the terminal.
+    In most states of a warm chain something is compressed: only one warning is given, or restarts would flood the
+    terminal.
     """
     forces = potential.force(nearest.distance)
     pressed = np.flatnonzero(forces > potential.cohesion)
@@ -219,7 +221,7 @@ def _warn_of_pressure(chain: Chain, state: State, potential: Pairwise, nearest: 
 
 
 def _net_force(chain: Chain, state: State, j: int) -> Array:
-    """What the particles of the next body do to body j."""
+    """The force of the particles of the next body on body j."""
     total = np.zeros(3)
     left, right = (place_particles(chain, state, [k])[0] for k in (j, _after(chain, j)))
     for x, row in zip(left, chain.interactions.between(j), strict=True):
@@ -240,7 +242,7 @@ def place_particles(chain: Chain, state: State, bodies: Sequence[int] | None = N
 
 
 def find_undefined_link(chain: Chain, state: State) -> str:
-    """The first link whose energy is not defined in a state."""
+    """The first link whose energy is undefined in a state."""
     placed, matrices = place_particles(chain, state), rotations.to_matrix(state.orientation)
     for j, bond in enumerate(chain.interactions.bonds):
         other = _after(chain, j)

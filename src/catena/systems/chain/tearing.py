@@ -1,7 +1,7 @@
-"""When the links of a chain tear: a link is torn when all particles that attract each other are out of reach.
+"""Tearing of links: a link is torn when all particles that attract each other are out of reach.
 
 Two particles are out of reach beyond the `torn_distance` of their potential: 4 sigma for Lennard-Jones, in general where the force
-has fallen to 1e-3 of its largest. So this is a question to the samples of a run, and costs the run itself nothing.
+has fallen to 1e-3 of its maximum. This is evaluated from the samples of a run, so it costs the run itself nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..base import Array, Samples
 if TYPE_CHECKING:
     from .chain import Chain
 
-SAMPLES, FEW_BODIES = 4096, 64  # looked at together: fewer samples of longer chains,
+SAMPLES, FEW_BODIES = 4096, 64  # evaluated together: fewer samples of longer chains,
 MOST_SAMPLES = 2**13  # and not many more of short ones
-MOST_PAIRS = 2**18  # of particles, looked at together
+MOST_PAIRS = 2**18  # of particles, evaluated together
 
 
 class Tear(NamedTuple):
-    """A link that tore: when, which, and the first sample that shows it."""
+    """A torn link: time, link, and the first sample that shows it."""
 
     time: float
     link: int
@@ -32,7 +32,7 @@ class Tear(NamedTuple):
 
 
 def link_lengths(chain: Chain, position: Array) -> Array:
-    """Distances of neighbouring centres of mass, (..., links), of positions (..., n, 3)."""
+    """Distances between neighbouring centres of mass, (..., links), from positions (..., n, 3)."""
     if chain.closed:
         position = np.concatenate([position, position[..., :1, :]], axis=-2)
     return np.linalg.norm(np.diff(position, axis=-2), axis=-1)
@@ -41,9 +41,10 @@ def link_lengths(chain: Chain, position: Array) -> Array:
 def distances_of(
     chain: Chain, position: Array, orientation: Array, links: NDArray[np.int64]
 ) -> Iterator[tuple[slice, Array]]:
-    """Between all particles of links of one kind, in states with any leading axes: which of the links, and (..., links, left, right).
+    """Distances between all particles of links of one kind, in states with any leading axes: the links, and (...,
+    links, left, right).
 
-    So many links come at once that arrays stay small.
+    Links come in groups, small enough that arrays stay small.
     """
     particles = [body.particles.positions for body in chain.interactions.joined(int(links[0]))]
     pairs = max(1, len(particles[0]) * len(particles[1])) * max(1, int(np.prod(position.shape[:-2])))
@@ -58,7 +59,7 @@ def distances_of(
 
 
 def link_gaps(chain: Chain, position: Array, orientation: Array) -> Array:
-    """The shortest distance of two particles of each link, (..., links); inf where a body has none."""
+    """The shortest distance between two particles of each link, (..., links); inf if a body has none."""
     gaps = np.full((*position.shape[:-2], chain.interactions.count), np.inf)
     first, kind_of_link = chain.interactions.kinds
     for kind in range(len(first)):
@@ -69,7 +70,7 @@ def link_gaps(chain: Chain, position: Array, orientation: Array) -> Array:
 
 
 class _Reach:
-    """How far apart the two bodies of links of one kind may be before they are torn."""
+    """The distance up to which two bodies of links of one kind can be apart before the link is torn."""
 
     def __init__(self, chain: Chain, links: NDArray[np.int64]) -> None:
         self.chain, self.links = chain, links
@@ -83,19 +84,19 @@ class _Reach:
         self.bond = -np.inf if bond is None else bond.torn_distance
         radii = [np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in bodies]
         reach, both = self.pairs.min(initial=np.inf), sum(radii)
-        # no pair is farther apart than the centres and both radii; and since the centre of mass lies among the particles, one of
-        # each body is on the side of the other: along the line of centres these are no farther apart than the centres, across it
-        # no more than both radii
+        # no pair is farther apart than the centres plus both radii; and since the centre of mass lies among the particles,
+        # each body has one on the side of the other: along the line of centres these are no farther apart than the centres,
+        # across it no more than both radii
         facing = np.sqrt(reach**2 - both**2) if both < np.sqrt(0.5) * reach < np.inf else -np.inf
         self.surely_whole = max(self.bond, self.pairs.max(initial=-np.inf) - both, facing)
 
     @property
     def can_tear(self) -> bool:
-        """Whether anything holds, and not at every distance."""
+        """Whether something holds the link, and does not hold it at every distance."""
         return bool(np.isfinite(max(self.bond, self.pairs.max(initial=-np.inf))))
 
     def excess(self, position: Array, orientation: Array, links: NDArray[np.int64]) -> Array:
-        """Positive where some of the links, (..., links), are torn: by how much the last particles that attract are out of reach."""
+        """Positive where a link, (..., links), is torn: how far the last attracting particles are out of reach."""
         found = link_lengths(self.chain, position)[..., links] - self.bond
         for part, between in distances_of(self.chain, position, orientation, links):
             pairs = (between - self.pairs).min(axis=(-2, -1), initial=np.inf)
@@ -109,7 +110,7 @@ class _Reach:
 
 
 def _reaches(chain: Chain) -> list[_Reach]:
-    """Those of the links that can tear."""
+    """The reaches of all links that can tear."""
     first, kind_of_link = chain.interactions.kinds
     reaches = [_Reach(chain, np.flatnonzero(kind_of_link == kind)) for kind in range(len(first))]
     return [reach for reach in reaches if reach.can_tear]
@@ -126,7 +127,7 @@ def find_torn_links(chain: Chain, position: Array, orientation: Array) -> NDArra
 
 
 def tears(chain: Chain, samples: Samples) -> Iterator[Tear]:
-    """The links that tear between two samples; the time is interpolated linearly between them.
+    """The links that tear between two samples, with a time interpolated linearly between these.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ def tears(chain: Chain, samples: Samples) -> Iterator[Tear]:
     reaches = _reaches(chain)
     at_once = min(MOST_SAMPLES, max(2, SAMPLES * FEW_BODIES // chain.count))
     for first in range(0, samples["time"].shape[0] if reaches else 0, at_once):
-        begin = max(first - 1, 0)  # the last of the block before
+        begin = max(first - 1, 0)  # the last sample of the previous block
         position = np.asarray(samples["position"][begin : first + at_once])
         lengths = link_lengths(chain, position)
         suspects = [(reach, links) for reach in reaches if (links := reach.suspects(lengths)).size]

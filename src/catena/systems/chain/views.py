@@ -1,4 +1,4 @@
-"""What a chain lets methods see: the stepped variables of each form, and the kernels that act on them.
+"""The views of a chain: the stepped variables of each form, and the kernels that act on them.
 
 quaternion: (r, q, p, y) for splittings and RATTLE, (r, q, p, g) for Runge-Kutta and partitioned methods;
 multiplier: (r, q, p, g); rotation: (r, R, p, y). Principal axes throughout.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def quaternion_view(chain: Chain, name: str) -> View | None:
-    """The canonical equations, and their split form."""
+    """The canonical equations, and their splitting."""
     fills: dict[Slot, Filling] = {chain_forces.body_rotation: chain_forces.rotation_of_quaternion}
     if name in ("split", "constrained"):
         fills |= {
@@ -63,7 +63,7 @@ def multiplier_view(chain: Chain, name: str) -> View | None:
     def scratch() -> dict[str, Numbers]:
         return {**chain.interactions.scratch(), "matrix": np.zeros((chain.count, 3, 3))}
 
-    # off the unit spheres these equations are not those of a Hamiltonian
+    # off the unit spheres these equations are not Hamiltonian
     return replace(
         _canonical_view(chain, name, fills), withdrawn=NOT_CANONICAL, scratch=scratch,
         parameters={"inverse_augmented": np.array([1.0 / chain.J0])},
@@ -71,7 +71,7 @@ def multiplier_view(chain: Chain, name: str) -> View | None:
 
 
 def rotation_view(chain: Chain, name: str) -> View | None:
-    """Rotation matrices, kicked and turned."""
+    """Rotation matrices, with kicks and rotations."""
     if name not in ("split", "constrained"):
         return None
     fills: dict[Slot, Filling] = {
@@ -91,7 +91,7 @@ def _split_view(
     pack: Callable[[Chain, State], Array],
     unpack: Callable[[Chain, Array, float], State],
 ) -> View:
-    # a point is never turned, but a rotor has a row for it
+    # a point never turns, but a rotor has a row for it
     moments = chain.alike.each(lambda body: body.rotor_moments if body.kind != "point" else np.ones(3))
     flags = frozenset({Flag.ROTOR, Flag.QUADRATIC_KINETIC, *_kinds_of_bodies(chain)})
     moving: dict[Slot, Filling] = {
@@ -124,7 +124,7 @@ def _canonical_view(chain: Chain, name: str, fills: dict[Slot, Filling], *flags:
 
 
 def _body_of(bodies: int, widths: tuple[int, ...], variable: int) -> int:
-    """The body to which a variable belongs, where each body has so many of each kind."""
+    """The body of a variable, if each body has this many of each kind."""
     start = 0
     for width in widths:
         if variable < start + width * bodies:
@@ -150,19 +150,19 @@ def to_split(chain: Chain, state: State) -> Array:
 
 
 def in_principal_axes(chain: Chain, vectors: Array) -> Array:
-    """Vectors (..., bodies, 3) that are given in the axes of the bodies; a rotation for each kind of body, not for each body."""
+    """Vectors (..., bodies, 3) given in the axes of the bodies, in principal axes; one rotation per kind of body."""
     matrices = chain.alike.each(lambda body: rotations.to_matrix(rotations.conjugate(body.frame)))
     return np.sum(matrices * vectors[..., None, :], axis=-1)
 
 
 def split_constants(chain: Chain) -> tuple[Array, Array, Array]:
-    """The constants of `packing.split_members`, which does the same for many states."""
+    """The constants for `packing.split_members`, which does the same for many states."""
     axes = rotations.to_matrix(rotations.conjugate(_frames(chain))).reshape(chain.count, 9)
     return _frames(chain), axes, chain.alike.each(lambda body: body.moments == 0.0)
 
 
 def in_a_row(*fields: Array) -> Array:
-    """Fields (..., bodies, width) one after the other: (..., bodies * all widths)."""
+    """Fields (..., bodies, width) concatenated: (..., bodies * all widths)."""
     return np.concatenate([field.reshape(*field.shape[:-2], -1) for field in fields], axis=-1)
 
 
