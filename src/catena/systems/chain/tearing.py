@@ -84,9 +84,9 @@ class _Reach:
         self.bond = -np.inf if bond is None else bond.torn_distance
         radii = [np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in bodies]
         reach, both = self.pairs.min(initial=np.inf), sum(radii)
-        # no pair is farther apart than the centres plus both radii; and since the centre of mass lies among the particles,
-        # each body has one on the side of the other: along the line of centres these are no farther apart than the centres,
-        # across it no more than both radii
+        # no pair is farther apart than the centres plus both radii; and since the centre of mass lies among the
+        # particles, each body has one on the side of the other: along the line of centres these are no farther apart
+        # than the centres, across it no more than both radii
         facing = np.sqrt(reach**2 - both**2) if both < np.sqrt(0.5) * reach < np.inf else -np.inf
         self.surely_whole = max(self.bond, self.pairs.max(initial=-np.inf) - both, facing)
 

@@ -1,1 +1,1 @@
-"""What acts between the particles of all bodies of a system, whichever bodies they belong to."""
+"""Interactions between the particles of all bodies of a system, whichever bodies they belong to."""

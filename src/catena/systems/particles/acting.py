@@ -1,4 +1,4 @@
-"""The particles of all bodies of a system, numbered, and what acts between them."""
+"""The particles of all bodies of a system, numbered, and their interactions."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from .layout import Center, Frame, Listing, Particle, Sort
 
 GivenPairs: TypeAlias = Pairwise | PairTable | Mapping[str, object] | None
 PAIR_SLOTS = (views.pair_energy, views.pair_force, views.pair_slope, views.pair_mean)
-TOO_CLOSE = 0.5  # of the distance at which two particles rest
-FEW = 500  # particles whose distances are looked at all together
-LISTED_FROM = 100  # particles: with fewer, lists cost as much as they save
+TOO_CLOSE = 0.5  # of the resting distance of two particles
+FEW = 500  # particles up to which all distances are computed at once
+LISTED_FROM = 100  # particles: with fewer, neighbour lists cost as much as they save
 SKIN = 0.2  # of the reach
-ROOM = 200  # partners of a particle, on average
-SAME_PLACE = 1e-6  # of the extent of the bodies: a particle of no type that is no farther from another is a part of it
-COINCIDE = 1e-12  # of the size of the system: particles closer than this are one
+ROOM = 200  # for partners of a particle, on average
+SAME_PLACE = 1e-6  # of the extent of the bodies: a particle of type "none" that is closer to another is a part of it
+COINCIDE = 1e-12  # of the size of the system: closer particles coincide
 
 
 class ActingParticles:
     """The particles of all bodies, each once, and the pair potential between them.
 
-    Particles of type "none" add to the mass of their body and nothing else: another body has the atom that they are a part of.
+    Particles of type "none" only add to the mass of their body: they are a part of an atom in another body.
 
     Parameters
     ----------
     bodies : of the system
-    pairs : potential, or table of potentials by types; None: particles do not act on each other
-    near : for each body those behind it whose particles do not act on its own
-    where : what a message calls the argument
-    terms : what acts on single particles, and on three or four of them together
+    pairs : potential, or table of potentials by types; None: particles do not interact in pairs
+    near : for each body, the bodies after it whose particles do not interact with its own
+    where : name of the argument in messages
+    terms : fields on single particles, and potentials of three or four of them
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class ActingParticles:
         if self.terms:
             self.terms.check(self.count, self.types)
         if self.pairs is not None:
-            self._numbered  # a table must know all the types that meet  # noqa: B018
+            self._numbered  # a table must contain all types that interact  # noqa: B018
 
     @cached_property
     def first(self) -> NDArray[np.int64]:
-        """The first particle of each body, and how many there are."""
+        """The first particle of each body, and the number of particles."""
         return np.cumsum([0, *(len(own) for own in self.counted)], dtype=np.int64)
 
     @property
@@ -92,7 +92,7 @@ class ActingParticles:
         return tuple(body.particles.types[k] for body, own in zip(self.bodies, self.counted, strict=True) for k in own)
 
     def at(self, state: State) -> Particles:
-        """Where they are in a state, with what each adds to the mass of its body, and their types."""
+        """Positions of the particles in a state, with the mass that each adds to its body, and their types."""
         places = [np.zeros((0, 3))]
         for j, (body, own) in enumerate(zip(self.bodies, self.counted, strict=True)):
             inside = body.particles.positions[own]
@@ -101,7 +101,7 @@ class ActingParticles:
         return Particles(np.concatenate(places), np.concatenate([np.zeros(0), *masses]), self.types)
 
     def whole(self, state: State) -> Particles:
-        """The same with all of their mass: an atom on a hinge has parts of it in two bodies, one of them as a particle of no type at its place."""
+        """The same with whole masses: an atom on a hinge has a part in two bodies, one a particle of type "none"."""
         from scipy.spatial import cKDTree
 
         found, masses, size = self.at(state), [], 0.0
@@ -139,7 +139,7 @@ class ActingParticles:
 
     @cached_property
     def _numbered(self) -> tuple[PairSet, NDArray[np.int64], NDArray[np.int64]]:
-        """The distinct potentials; which acts, by two types; the number of the type of each particle."""
+        """The distinct potentials; which one acts, by two types; the number of the type of each particle."""
         kinds = {kind: k for k, kind in enumerate(dict.fromkeys(self.types))}
         distinct: dict[Pairwise | None, int] = {}
         which = np.zeros((len(kinds), len(kinds)), dtype=np.int64)
@@ -151,14 +151,14 @@ class ActingParticles:
 
     @property
     def pair_count(self) -> int:
-        """How many pairs there are, those between near bodies left out."""
+        """Number of pairs, without those between near bodies."""
         sizes = np.diff(self.first)
         inside = int((sizes * (sizes - 1) // 2).sum())
         left_out = sum(int(sizes[i] * sizes[j]) for i, near in enumerate(self.near) for j in near)
         return self.count * (self.count - 1) // 2 - inside - left_out
 
     def fills(self, constants: int) -> dict[Slot, Filling]:
-        """The slots of the kernels; the constants of the potentials stand in par.pair from this place on."""
+        """Kernels for the slots; the constants of the potentials are in par.pair from this place on."""
         more = self.terms.fills()
         if self.pairs is None:
             slots = (kernels.push_all, kernels.push_all_between, kernels.find_energies, slopes.change_pushes)
@@ -175,7 +175,7 @@ class ActingParticles:
         return more | {slot: self._way(slot, row, own) for slot, row in ways.items()}
 
     def _way(self, slot: Slot, row: Kernel, own: Mapping[Slot, Filling]) -> Bound:
-        """A way through all pairs that does this with each row."""
+        """A traversal of all pairs that does this with each row."""
         plain = {kernels.act_on_row: bind(row, {**own, kernels.partner: kernels.itself})}
         if not self.is_listed:
             return bind(kernels.every_pair, plain)
@@ -187,12 +187,12 @@ class ActingParticles:
 
     @property
     def is_listed(self) -> bool:
-        """Whether it pays to keep lists of the partners of each particle: many particles, and potentials that end."""
+        """Whether neighbour lists pay: many particles, and potentials that end."""
         return self.pairs is not None and self.count >= LISTED_FROM and self.pairs.reach < np.inf
 
     @property
     def constants(self) -> Array:
-        """Of the potentials, for par.pair."""
+        """Constants of the potentials, for par.pair."""
         return self._numbered[0].values if self.pairs is not None else np.zeros(0)
 
     @cached_property
@@ -216,7 +216,7 @@ class ActingParticles:
     def _list_arrays(self) -> dict[str, Numbers]:
         if not self.is_listed or self.pairs is None:
             return {}
-        # the kernels end where s reaches the square of the reach, to rounding
+        # the kernels stop where s reaches the square of the reach, up to rounding
         reach = self.pairs.reach * (1.0 + 1e-12)
         return {"particle_reach": np.array([reach, SKIN * reach])}
 
@@ -234,7 +234,7 @@ class ActingParticles:
         }
 
     def scratch(self) -> dict[str, Numbers]:
-        """What the kernels write into."""
+        """The arrays that the kernels write to."""
         frame = np.zeros(Frame.WIDTH)
         arms = [np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in self.bodies]
         frame[Frame.LENGTH] = max(arms, default=0.0) or 1.0
@@ -246,14 +246,14 @@ class ActingParticles:
         }
 
     def wrenches(self, state: State) -> Array:
-        """(bodies, 2, 3): force, and torque about the centre of mass, that the particles of each body feel; plain numpy."""
+        """(bodies, 2, 3): force, and torque about the centre of mass, on the particles of each body; plain numpy."""
         made, forces = np.zeros((len(self.bodies), 2, 3)), self.forces(state)
         arms = self.at(state).positions - np.asarray(state.position)[self.body_of]
         np.add.at(made, self.body_of, np.stack([forces, np.cross(arms, forces)], axis=1))
         return made
 
     def forces(self, state: State) -> Array:
-        """(particles, 3): what each feels; plain numpy, for messages and tests."""
+        """(particles, 3): force on each; plain numpy, for messages and tests."""
         places = self.at(state).positions
         made = self.terms.forces(places, self.types, state.time)
         if self.pairs is None:
@@ -272,7 +272,7 @@ class ActingParticles:
         return made
 
     def undefined_at(self, state: State) -> str:
-        """The first pair, or particle in a field, without an energy in a state; empty if all have one."""
+        """The first pair, or particle in a field, whose energy is undefined in a state; empty if all have one."""
         places = self.at(state).positions
         for one in self.terms.fields:
             for a, kind in enumerate(self.types):
@@ -286,7 +286,7 @@ class ActingParticles:
         return ""
 
     def check_distances(self, state: State) -> None:
-        """Refuse particles that coincide, or that are nearer than half the length of their potential."""
+        """Refuse particles that coincide, or that are closer than half the length of their potential."""
         if self.pairs is None:
             return
         places = self.at(state).positions
@@ -306,9 +306,9 @@ class ActingParticles:
 
 
 def closer_than(reach: float, places: Array) -> list[tuple[int, int]]:
-    """All pairs of points that are not farther apart, in the order of their numbers."""
+    """All pairs of points that are at most this far apart, in the order of their numbers."""
     if len(places) > FEW:
-        from scipy.spatial import KDTree  # it takes a while to import
+        from scipy.spatial import KDTree  # slow to import
 
         return sorted(KDTree(places).query_pairs(reach))
     apart = np.linalg.norm(places[:, None] - places[None], axis=2)
@@ -316,7 +316,7 @@ def closer_than(reach: float, places: Array) -> list[tuple[int, int]]:
 
 
 def pairs_from(given: GivenPairs, where: str) -> Pairwise | PairTable | None:
-    """The potential, or the one that `describe` (or a case) wrote down."""
+    """The potential, or the one from the JSON of `describe` or from a case."""
     made = pair_potential_from(given) if isinstance(given, Mapping) else given
     if made is not None and not isinstance(made, Pairwise | PairTable):
         raise InputError(
@@ -333,12 +333,12 @@ def pairs_from(given: GivenPairs, where: str) -> Pairwise | PairTable | None:
 
 
 def check_hops(given: object, where: str) -> int:
-    """A whole number from 0 on."""
+    """A non-negative integer."""
     return whole_number(given, where, "give how many joints apart bodies begin to interact: 0, 1, 2, ...", least=0)
 
 
 def within_hops(start: int, joined: Sequence[Iterable[int]], hops: int) -> set[int]:
-    """All that is reached from a body in so many hops, or fewer."""
+    """All bodies that can be reached from a body in at most this many hops."""
     found, edge = {start}, {start}
     for _ in range(hops):
         edge = {other for body in edge for other in joined[body]} - found

@@ -1,4 +1,4 @@
-"""Fields, angles and dihedral angles of one system as kernels: one function for all of a kind, told by a number which of them acts."""
+"""Fields, angles and dihedral angles of one system as kernels: one function for all of a kind, selected by number."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ..linkage.particle_forces import Derived, External, OfParticles
 
 Types = Sequence[int | str]
-IN_LINE = 1e-8  # the sine of an angle below which its three particles lie in a line
+IN_LINE = 1e-8  # sine of an angle below which its three particles count as collinear
 
 
 class Terms:
-    """What acts on single particles, and on three or four of them together.
+    """Fields on single particles, and potentials of three or four particles.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Terms:
         self.angles: list[OfParticles] = []
         if not given:
             return
-        from ..linkage.particle_forces import External, OfParticles  # which know the forces on bodies
+        from ..linkage.particle_forces import External, OfParticles  # they import the forces on bodies
 
         self.fields = [one for one in given if isinstance(one, External)]
         self.angles = [one for one in given if isinstance(one, OfParticles)]
@@ -47,11 +47,11 @@ class Terms:
 
     @cached_property
     def in_time(self) -> bool:
-        """Whether anything depends on the time."""
+        """Whether any of them depends on time."""
         return any(one.in_time for one in (*self.fields, *self.angles))
 
     def check(self, count: int, types: Types) -> None:
-        """Refuse particles and types that are not there."""
+        """Refuse particles and types that do not exist."""
         for one in self.angles:
             for atom in one.atoms:
                 if atom >= count:
@@ -72,7 +72,7 @@ class Terms:
                     )  # fmt: skip
 
     def check_angles(self, places: Array) -> None:
-        """Refuse dihedral angles without a value: where three of their particles lie in a line, or two coincide."""
+        """Refuse dihedral angles without a value: three of their particles are collinear, or two coincide."""
         for one in self.angles:
             for three in (one.atoms[:3], one.atoms[1:]) if len(one.atoms) == 4 else ():
                 u, v = places[three[0]] - places[three[1]], places[three[2]] - places[three[1]]
@@ -83,11 +83,11 @@ class Terms:
                     )  # fmt: skip
 
     def _place(self, one: object) -> str:
-        """What a message calls it."""
+        """The name of a term in messages."""
         return f"Linkage.forces[{self.given.index(one)}]"
 
     def fills(self) -> dict[Slot, Filling]:
-        """The slots of the kernels."""
+        """Kernels for the slots."""
         none = kernels.no_particles
         if not self:
             slots = (kernels.push_more, kernels.push_more_between, kernels.find_more_energies, slopes.change_more)
@@ -108,7 +108,7 @@ class Terms:
         }
 
     def _choice(self, stem: str, quantity: str, given: Sequence[Derived], place: str) -> Written:
-        """One kernel for all, told by a number which of them acts; equal texts share their code."""
+        """One kernel for all, with a number that selects the one that acts; equal texts share their code."""
         name, uses = f"{stem}_{quantity}", []
         lines = [f"def {name}({place}, t, which, par):", "    at = par.particle_constants[which]"]
         if stem == "field":
@@ -143,7 +143,7 @@ class Terms:
         }
 
     def forces(self, places: Array, types: Types, time: float) -> Array:
-        """(particles, 3): what each feels; the kernels as plain Python, which is fast enough for one state."""
+        """(particles, 3): force on each; the kernels run as plain Python, which is fast enough for one state."""
         made = np.zeros((len(types), 3))
         for field in self.fields:
             slope, par = interpret(field.kernel("slope")), SimpleNamespace(particle_constant=field.constants)

@@ -1,8 +1,9 @@
-"""Kernels of the forces between the particles of all bodies: sums over pairs, and what they do to the bodies.
+"""Kernels of the forces between the particles of all bodies: sums over pairs, and the forces and torques on the bodies.
 
-Each pair is looked at once, and acts on both sides alike. What is added to a particle is added in the order of the numbers of its partners,
-whichever way pairs are found: the same bits for all of them. In a step that keeps the energy a potential of the squared distance s acts through
-its discrete derivative, with the mean of the vectors between the particles at both ends [gonzalez1999]:
+Each pair is computed once, and acts equally on both sides. Contributions to a particle are added in the order of the
+numbers of its partners, however pairs are found, so the bits are always the same. In a step that conserves the energy,
+a potential of the squared distance s acts through its discrete derivative, with the mean of the vectors between the
+particles at both ends [gonzalez1999]:
 
     f = A dbar,     A = -2 (V1 - V0)/(s1 - s0),     torque = (mean arm) x f
 """
@@ -30,33 +31,33 @@ def itself(k, par):
 
 @choice
 def one_potential():
-    """1 if the same potential acts between all particles, else 0: then par.particle_which tells, by types."""
+    """1 if the same potential acts between all particles, else 0: then par.particle_which gives it, by types."""
     return 0
 
 
 @slot
 def push_all(par):
-    """Add to the particles what acts on them where their arms are."""
+    """Add the forces on the particles at their arms."""
 
 
 @slot
 def push_all_between(par):
-    """Add to the particles what acts on them in a step between its start and its end."""
+    """Add the forces on the particles in a step between its start and its end."""
 
 
 @slot
 def find_energies(par):
-    """Add to the particles the energies of their pairs."""
+    """Add the energies of their pairs to the particles."""
 
 
 @slot
 def push_more(par):
-    """Add what fields, angles and dihedral angles do where the arms are."""
+    """Add the forces of fields, angles and dihedral angles at the arms."""
 
 
 @slot
 def push_more_between(par):
-    """Add what they do in a step between its start and its end."""
+    """Add these forces in a step between its start and its end."""
 
 
 @slot
@@ -66,20 +67,21 @@ def find_more_energies(par):
 
 @slot
 def find_rate(par):
-    """dV/dt of all that acts on particles."""
+    """dV/dt of all interactions of particles."""
 
 
 def no_rate(par):
-    """Nothing depends on the time."""
+    """Nothing depends on time."""
     return 0.0
 
 
 def no_particles(par):
-    """Particles do not act on each other."""
+    """Particles do not interact."""
 
 
 def place_body(i, center, q, end, par):
-    """The particles of body i: `center` from that of the first body, directors q, at the start of a step (end = 0) or at its end (3)."""
+    """Place particles of body i: `center` from that of the first body, directors q; start (end = 0) or end (3) of a
+    step."""
     for a in range(par.particle_first[i], par.particle_first[i + 1]):
         arm = times(q, load3(par.particle_place[a], 0))
         store3(par.particle[a], Particle.ARM + end, arm)
@@ -87,7 +89,7 @@ def place_body(i, center, q, end, par):
 
 
 def every_pair(par):
-    """All pairs of particles of bodies that are not near each other; those near body i, behind it, stand in par.particle_near."""
+    """Traverse pairs of particles of bodies that are not near; par.particle_near lists the near bodies after body i."""
     n = par.particle_center.shape[0]
     for i in range(n):
         near = par.particle_near_first[i]
@@ -109,12 +111,12 @@ def potential_between(kind, b, par):
 
 @slot
 def look_at(particle):
-    """What a force between two particles depends on, of one of them."""
+    """The data of one particle on which the force between two particles depends."""
 
 
 @slot
 def force_of(x, y, which, par):
-    """The force on the particle with y by the one with x, of the potential number `which`."""
+    """The force on the particle with y by the one with x, for potential number `which`."""
 
 
 def push_row(a, first, end, par):
@@ -133,7 +135,7 @@ def push_row(a, first, end, par):
 
 @within
 def place_of(particle):
-    """Where it is."""
+    """Its position."""
     return load3(particle, Particle.PLACE)
 
 
@@ -146,7 +148,7 @@ def force_at_places(x, y, which, par):
 
 @within
 def both_places_of(particle):
-    """Where it is at the start of the step, and at its end."""
+    """Its positions at the start and at the end of the step."""
     return load3(particle, Particle.PLACE), load3(particle, Particle.PLACE_END)
 
 
@@ -163,7 +165,7 @@ PUSH_BETWEEN = bind(push_row, {look_at: both_places_of, force_of: force_between_
 
 
 def add_energies_of_row(a, first, end, par):
-    """Energies of particle a and its partners, to particle a."""
+    """Add the energies of particle a with its partners to particle a."""
     own = par.particle[a]
     x = load3(own, Particle.PLACE)
     kind = par.particle_sort[a, Sort.TYPE]
@@ -176,23 +178,23 @@ def add_energies_of_row(a, first, end, par):
 
 
 def clear_pushes(par):
-    """Nothing acts yet."""
+    """Set all forces to zero."""
     for a in range(par.particle.shape[0]):
         store3(par.particle[a], Particle.PUSH, ZERO)
 
 
 def wrench_of_bodies(par):
-    """Force and torque on each body, by what acts on its particles."""
+    """Force and torque on each body from the forces on its particles."""
     gather(0.0, par)
 
 
 def wrench_between(par):
-    """The same in a step: mean arms are those with which the work of forces is exact."""
+    """The same in a step: the mean arms are those for which the work of the forces is exact."""
     gather(0.5, par)
 
 
 def gather(later, par):
-    """Forces of the particles at their arms, of which the part `later` is that at the end of the step."""
+    """Sum the forces of the particles at their arms; the fraction `later` is that at the end of the step."""
     for i in range(par.particle_center.shape[0]):
         force = ZERO
         torque = ZERO
@@ -209,7 +211,7 @@ def gather(later, par):
 
 
 def find_wrenches(par):
-    """What acts on the bodies where the particles are."""
+    """Forces and torques on the bodies at the positions of the particles."""
     clear_pushes(par)
     push_all(par)
     push_more(par)
@@ -217,7 +219,7 @@ def find_wrenches(par):
 
 
 def find_wrenches_between(par):
-    """What acts on the bodies in a step, whose start and end are placed."""
+    """Forces and torques on the bodies in a step whose start and end were placed."""
     clear_pushes(par)
     push_all_between(par)
     push_more_between(par)

@@ -1,8 +1,9 @@
-"""Lists of the partners of each particle, for potentials that end: pairs farther apart than a reach are never looked at.
+"""Neighbour lists of particles, for potentials that end: pairs farther apart than a reach are never computed.
 
-Partners are found in cells at least as wide as the reach and a skin, and stay until a particle has moved by half of the skin. They stand in
-the order of their numbers, and what is left out of a sum is zero: a sum along lists has the bits of the plain one, however old a list
-is. Where lists have no room for all partners, all pairs are gone through.
+Partners are found with cells at least as wide as the reach plus a skin, and the lists stay valid until a particle has
+moved by half of the skin. Partners are sorted by number, and what a list omits would add zero: a sum along lists has
+the bits of the plain sum, however old a list is. If the lists have no memory left for all partners, all pairs are
+computed.
 """
 
 from ...geometry.vectors import dot, load3, store3, subtract
@@ -11,12 +12,12 @@ from ...kernels.marks import choice, slot
 from .kernels import every_pair
 from .layout import Listing, Particle, Sort
 
-AROUND = 27  # cells, with the one in the middle
+AROUND = 27  # cells, including the middle one
 
 
 @slot
 def act_on_listed_row(a, first, end, par):
-    """What is done with particle a and its partners with the places `first` to `end` in par.particle_partner."""
+    """The operation on particle a and its partners at places `first` to `end` in par.particle_partner."""
 
 
 def read_partner(k, par):
@@ -26,12 +27,12 @@ def read_partner(k, par):
 
 @choice
 def looks_at_both_ends():
-    """1 if pairs are looked at, at the start and at the end of a step, else 0."""
+    """1 if pairs are needed at the start and at the end of a step, else 0."""
     return 0
 
 
 def list_pairs(par):
-    """All pairs that may be within reach."""
+    """Traverse all pairs that may be within reach."""
     if not is_fresh(par):
         make_lists(par)
     if par.particle_listing[Listing.FULL] == 1.0:
@@ -59,7 +60,7 @@ def is_fresh(par):
 
 
 def make_lists(par):
-    """Put all particles into cells, and find the partners of each."""
+    """Sort all particles into cells, and find the partners of each."""
     n = par.particle.shape[0]
     fill_cells(par)
     reach = par.particle_reach[0] + par.particle_reach[1]
@@ -82,7 +83,8 @@ def make_lists(par):
 
 
 def fill_cells(par):
-    """Cells as wide as the reach or wider, no more than there is room for; each holds its particles in the order of their numbers."""
+    """Fill cells at least as wide as the reach, as many as fit; each lists its particles in the order of their
+    numbers."""
     n = par.particle.shape[0]
     state = par.particle_listing
     wide = par.particle_reach[0] + par.particle_reach[1]
@@ -115,14 +117,14 @@ def fill_cells(par):
 
 
 def cell_of(a, l, par):
-    """Which cell along axis l particle a is in."""
+    """The cell of particle a along axis l."""
     state = par.particle_listing
     at = int((par.particle[a, Particle.PLACE + l] - state[Listing.LOW + l]) / state[Listing.WIDTH_OF_CELLS + l])
     return max(0, min(at, int(state[Listing.CELLS + l]) - 1))
 
 
 def find_partners(a, end, square, par):
-    """Write the partners of particle a behind it, from place `end` on; the place behind the last, or -1 if there is no room."""
+    """Write the later partners of particle a, from place `end` on; returns the place after the last, or -1 if full."""
     state = par.particle_listing
     kx = int(state[Listing.CELLS])
     ky = int(state[Listing.CELLS + 1])
@@ -148,7 +150,7 @@ def find_partners(a, end, square, par):
 
 
 def is_near(i, j, par):
-    """Whether particles of bodies i <= j do not act on each other."""
+    """Whether particles of bodies i <= j do not interact."""
     near = i == j
     for k in range(par.particle_near_first[i], par.particle_near_first[i + 1]):
         near = near or par.particle_near[k] == j
@@ -156,7 +158,7 @@ def is_near(i, j, par):
 
 
 def sort_part(numbers, first, end):
-    """Sort the numbers at the places `first` to `end`, which are few."""
+    """Sort the few numbers at places `first` to `end`."""
     for k in range(first + 1, end):
         moved = numbers[k]
         l = k - 1

@@ -1,7 +1,7 @@
-"""Kernels of what the forces on particles change by where the particles move: for derivatives of accelerations.
+"""Kernels of the change of forces on particles when the particles move: for derivatives of accelerations.
 
-par.particle[a] holds the displacement of particle a in CHANGE; what acts on it changes by what is added to PUSH. The force A d between
-two particles changes by A delta + 2 dA/ds (d.delta) d.
+par.particle[a] holds the displacement of particle a in CHANGE; the change of the force on it is added to PUSH. The
+force A d between two particles changes by A delta + 2 dA/ds (d.delta) d.
 """
 
 from ...geometry.vectors import ZERO, add, cross, dot, load3, scaled, store3, subtract
@@ -13,17 +13,17 @@ from .layout import Particle
 
 @slot
 def change_pushes(par):
-    """Add to the particles what the forces of pairs change by."""
+    """Add the changes of the pair forces to the particles."""
 
 
 @slot
 def change_more(par):
-    """Add what those of fields, angles and dihedral angles change by."""
+    """Add the changes of fields, angles and dihedral angles."""
 
 
 @within
 def displacement_of(particle):
-    """Where it is, and by how much it is displaced."""
+    """Its position, and its displacement."""
     return load3(particle, Particle.PLACE), load3(particle, Particle.CHANGE)
 
 
@@ -41,13 +41,13 @@ CHANGE = bind(push_row, {look_at: displacement_of, force_of: change_of_force})
 
 
 def keep_pushes(par):
-    """Remember what acts on the particles: torques of it change, where bodies turn."""
+    """Save the forces on the particles: their torques change when bodies turn."""
     for a in range(par.particle.shape[0]):
         store3(par.particle[a], Particle.KEPT, load3(par.particle[a], Particle.PUSH))
 
 
 def move_particles(i, move, turn, par):
-    """Displacements of the particles of body i, by its displacement and its turn."""
+    """Displacements of the particles of body i, from its displacement and its rotation."""
     for a in range(par.particle_first[i], par.particle_first[i + 1]):
         own = par.particle[a]
         store3(own, Particle.CHANGE, add(move, cross(turn, load3(own, Particle.ARM))))
@@ -61,7 +61,7 @@ def find_changes(par):
 
 
 def change_wrench(i, turn, par):
-    """By how much force and torque on body i change."""
+    """The change of force and torque on body i."""
     force = ZERO
     torque = ZERO
     for a in range(par.particle_first[i], par.particle_first[i + 1]):

@@ -1,12 +1,13 @@
 """Kernels of fields on particles, and of angles and dihedral angles between them.
 
-In a step that keeps the energy a term V acts through its gradient at the mean places ybar, which keeps the momenta, and what is then missing
-of V1 - V0 is made up along the gradients of squared distances s of its particles (of the place itself in a field) [gonzalez1999]:
+In a step that conserves the energy a term V acts through its gradient at the mean positions ybar, which conserves the
+momenta; the remainder of V1 - V0 is corrected along the gradients of squared distances s of its particles (of the
+position itself in a field) [gonzalez1999]:
 
     grad V(ybar) + (V1 - V0 - grad V(ybar).(y1 - y0)) / sum (s1 - s0)^2  sum (s1 - s0) grad s(ybar)
 
-All of it is invariant under rotations where V is. The gradient of a dihedral angle is that of [blondel1996]. V is taken at the middle of the
-step in time; what it changes by at both ends, where the particles stay, is work.
+All of it is invariant under rotations if V is. The gradient of a dihedral angle is that of [blondel1996]. V is taken at
+the middle of the step in time; its changes in time at both ends, at fixed particles, are work.
 """
 
 from ...geometry.vectors import ZERO, add, add3, cross, dot, load3, mean, negative, scaled, subtract
@@ -15,8 +16,8 @@ from ...kernels.marks import slot, within
 from .layout import Frame, Particle, Term
 
 BEND, TWIST = 0, 1
-ROUNDING = 4.0 * 2.0**-52  # of V: less than this is no difference
-STRIDE = 1e-3  # of an arm: of differences of forces, for derivatives
+ROUNDING = 4.0 * 2.0**-52  # of V: smaller differences are round-off
+STRIDE = 1e-3  # of an arm: step of the differences of forces, for derivatives
 
 
 @slot
@@ -62,7 +63,7 @@ def place_of(a, later, moved, par):
 
 
 def first_three(term, later, moved, par):
-    """The places of the first three particles of a term."""
+    """The positions of the first three particles of a term."""
     x = place_of(term[Term.FIRST], later, moved, par)
     y = place_of(term[Term.SECOND], later, moved, par)
     z = place_of(term[Term.THIRD], later, moved, par)
@@ -85,7 +86,7 @@ def angle_of(k, later, moved, par):
 
 
 def angle_gradient(k, later, moved, par):
-    """Gradients of the angle of term k by its particles; zero where it has none."""
+    """Gradients of the angle of term k by its particles; zero if it is undefined."""
     term = par.particle_term[k]
     x, y, z = first_three(term, later, moved, par)
     if term[Term.KIND] == BEND:
@@ -122,7 +123,7 @@ def twist_gradient(f, g, h):
 
 @within
 def push_term(k, factor, first, second, third, last, par):
-    """Add `factor` times four vectors to what acts on the particles of term k."""
+    """Add `factor` times four vectors to the forces on the particles of term k."""
     term = par.particle_term[k]
     add3(par.particle[term[Term.FIRST]], Particle.PUSH, scaled(factor, first))
     add3(par.particle[term[Term.SECOND]], Particle.PUSH, scaled(factor, second))
@@ -141,7 +142,7 @@ def push_angles(factor, moved, par):
 
 
 def push_angles_between(par):
-    """Forces of all angles in a step that keeps their energy."""
+    """Forces of all angles in a step that conserves their energy."""
     t = par.particle_frame[Frame.TIME]
     for k in range(par.particle_term.shape[0]):
         term = par.particle_term[k]
@@ -186,7 +187,7 @@ def make_up(k, missing, par):
 
 @within
 def stretch(a, b, par):
-    """The mean of the vector from particle a to particle b in a step, and by how much its square grows."""
+    """The mean vector from particle a to particle b in a step, and the increase of its square."""
     d0 = subtract(load3(par.particle[b], Particle.PLACE), load3(par.particle[a], Particle.PLACE))
     d1 = subtract(load3(par.particle[b], Particle.PLACE_END), load3(par.particle[a], Particle.PLACE_END))
     middle = mean(d0, d1)
@@ -195,7 +196,7 @@ def stretch(a, b, par):
 
 @within
 def in_space(a, later, moved, par):
-    """Particle a from the origin of space."""
+    """Position of particle a relative to the origin of space."""
     origin = load3(par.particle_frame, Frame.ORIGIN)
     if later > 0.0:
         origin = add(scaled(1.0 - later, origin), scaled(later, load3(par.particle_frame, Frame.ORIGIN_END)))
@@ -219,7 +220,7 @@ def push_fields(factor, moved, par):
 
 
 def push_fields_between(par):
-    """Forces of all fields in a step that keeps their energy."""
+    """Forces of all fields in a step that conserves their energy."""
     t = par.particle_frame[Frame.TIME]
     for f in range(par.particle_field.shape[1]):
         for a in range(par.particle.shape[0]):
@@ -244,13 +245,13 @@ def push_terms(par):
 
 
 def push_terms_between(par):
-    """Forces of all terms in a step that keeps their energy."""
+    """Forces of all terms in a step that conserves their energy."""
     push_angles_between(par)
     push_fields_between(par)
 
 
 def change_terms(par):
-    """Changes of the forces of all terms where particles move by their CHANGE: differences of fourth order."""
+    """Changes of the forces of all terms when particles move by their CHANGE: differences of fourth order."""
     largest = 0.0
     for a in range(par.particle.shape[0]):
         own = par.particle[a]
@@ -266,7 +267,7 @@ def change_terms(par):
 
 
 def add_energies_of_terms(par):
-    """Energies of all terms, to their first particles."""
+    """Add the energies of all terms to their first particles."""
     for k in range(par.particle_term.shape[0]):
         term = par.particle_term[k]
         v = angle_energy(angle_of(k, 0.0, 0.0, par), par.particle_frame[Frame.TIME], term[Term.POTENTIAL], par)

@@ -1,1 +1,1 @@
-"""The rigid body that may also change its size."""
+"""A rigid body that may also change its size."""

@@ -1,12 +1,12 @@
-"""Size and turning of a body without forces, in closed form, with the impacts of a size that may not exceed 1.
+"""Scale and rotation of a body without forces, in closed form, with impacts at scale 1.
 
 Between impacts k = l.Theta^-1 l and E are constant, kappa sddot = k/s^3, and the body turns like a rigid one of momentum l in the
 time tau with dtau = dt/s^2. With c^2 = k/kappa:
 
     s(t) = |(s0 + nu0 t, c t/s0)|,      nu(t) = (s0 nu0 + g t)/s,  g = nu0^2 + (c/s0)^2,      tau(t) = arg(s0 (s0 + nu0 t), c t)/c
 
-s^2 is convex, so a flight from s <= 1 meets s = 1 at the larger root of a quadratic. An impact turns nu into -restitution nu and
-leaves l alone: tau goes on.
+s^2 is convex, so a flight from s <= 1 meets s = 1 at the larger root of a quadratic. An impact changes nu to
+-restitution nu and leaves l unchanged: tau goes on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RESOLUTION = 2.0**-53  # of numbers below 1
 
 @dataclass(frozen=True)
 class Flight:
-    """Motion of the size from `time` on, until the next impact or for ever; `rests` where contact persists."""
+    """Motion of the scale from `time` on, until the next impact or for ever; `rests` if contact persists."""
 
     time: float
     scale: float
@@ -53,7 +53,7 @@ def after(flight: Flight, c: float, t: Array) -> tuple[Array, Array, Array]:
 
 
 def time_of_impact(scale: float, rate: float, c: float) -> float:
-    """Time after which a flight from scale <= 1 meets 1; infinite if it never does.
+    """Time after which a flight from scale <= 1 reaches 1; infinite if it never does.
 
     Examples
     --------
@@ -70,10 +70,10 @@ def time_of_impact(scale: float, rate: float, c: float) -> float:
 
 
 def rebound(rate: float, restitution: float, push: float) -> float:
-    """Rate after an impact; 0 where the rebound would end within the resolution of s = 1.
+    """Rate after an impact; 0 if the rebound would end within the resolution of s = 1.
 
     A rebound at nu against the acceleration `push` reaches the depth nu^2/(2 push). The flights after an impact with
-    restitution < 1 add up to a finite time, so at some point the body must stay.
+    restitution < 1 add up to a finite time, so at some point the body must come to rest.
     """
     back = restitution * rate
     return 0.0 if back * back <= 2.0 * RESOLUTION * push else -back
@@ -86,7 +86,7 @@ def flights(start: Flight, c: float, restitution: float, until: float) -> list[F
         last = found[-1]
         if last.rests:
             return found
-        pushes = last.scale == 1.0 and last.rate >= 0.0  # a start at the bound, towards it
+        pushes = last.scale == 1.0 and last.rate >= 0.0  # a start at the bound, moving towards it
         impact = last.time + (0.0 if pushes else time_of_impact(last.scale, last.rate, c))
         if impact >= until:
             return found
@@ -99,7 +99,7 @@ def flights(start: Flight, c: float, restitution: float, until: float) -> list[F
 
 
 def positions(start: Flight, c: float, restitution: float | None, times: Array) -> tuple[Array, Array, Array]:
-    """Scale, rate and tau at times in any order; restitution None: nothing bounds the size."""
+    """Scale, rate and tau at times in any order; restitution None: the scale is not bounded."""
     if restitution is None:
         return after(start, c, times)
     if (times < start.time).any():

@@ -26,7 +26,7 @@ DIMENSION = 15
 
 
 class Load(Record):
-    """par.loads[j]: where it acts in the body, its force and its moment in space."""
+    """par.loads[j]: its point in the body, its force and its moment in space."""
 
     POINT = 3
     FORCE = 3
@@ -40,9 +40,10 @@ def is_held(par):
 
 
 def scaling_field_end(b, par):
-    """Position, orientation, momentum, angular momentum, scale, rate; the last three in one where the size is held.
+    """Position, orientation, momentum, angular momentum, scale, rate; the last three are one field if the scale is
+    held.
 
-    A field that stays as it is would always look converged.
+    A field that does not change would always look converged.
     """
     if b == 0:
         return ORIENTATION
@@ -95,7 +96,7 @@ def scaling_field(z, par, out):
 
 
 def scaling_flow(t, start, par, out):
-    """The motion without forces: the size in closed form, the turn of a rigid body in the time tau (`scaling_body_flight`)."""
+    """The motion without forces: scale in closed form, rotation of a rigid body in the time tau (`flight`)."""
     s = start[SCALE]
     growth = start[RATE]
     l = load3(start, SPIN)
@@ -136,7 +137,7 @@ def publish_scaling(z, par, row):
 
 
 def measure_scaling(z, par, out, scale):
-    """Energy, |q|^2 - 1, then what is kept of the momenta."""
+    """Energy, |q|^2 - 1, then the conserved momenta."""
     q = load4(z, ORIENTATION)
     p = load3(z, MOMENTUM)
     l = load3(z, SPIN)

@@ -30,7 +30,7 @@ from . import kernels as kernels
 from .flight import Flight, flights, positions
 
 Constraint = Literal["none", "equality", "unilateral"]
-ON_LINE = 1e-12  # part of its distance by which a point may lie beside the line of a body
+ON_LINE = 1e-12  # relative distance by which a point may lie off the line of a body
 
 
 @register
@@ -39,13 +39,13 @@ class ScalingBody(OneBody):
 
     A point rho of the body is at r + s R rho; s > 0 is the scale. Without a constraint it is free and has the kinetic energy
     p^2/(2m) + kappa nu^2/2 + l.Theta^-1 l/(2 s^2), nu = ds/dt, kappa = tr Theta/2, l = s^2 Theta omega. The constraint
-    "equality" enforces s = 1 (the rigid body, with the multiplier that keeps its size); "unilateral" bounds s <= 1.
+    "equality" enforces s = 1 (the rigid body, with the multiplier that maintains its size); "unilateral" bounds s <= 1.
 
     Parameters
     ----------
     body : the body at scale 1
     constraint : "none", "equality" or "unilateral"
-    restitution : part of the rate that an impact at s = 1 returns, 0 to 1
+    restitution : fraction of the rate that an impact at s = 1 returns, 0 to 1
     forces : `Load`s on body 0, constant in space, which act at the points r + s R at
     scaling_force : a constant force on the scale
 
@@ -137,12 +137,12 @@ class ScalingBody(OneBody):
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing acts but constraints."""
+        """Whether only constraints act."""
         return not self._loads[:, 3:].any() and self.scaling_force == 0.0
 
     @property
     def _axis(self) -> Array:
-        """Direction of the forces beside the centre, if they have one in common and no moments act; else zero."""
+        """Common direction of the forces off the centre, if they have one and no moments act; else zero."""
         loads = self._loads
         forces = loads[loads[:, :3].any(axis=1) & loads[:, 3:6].any(axis=1), 3:6]
         if loads[:, 6:].any() or not len(forces) or np.cross(forces[0], forces).any():
@@ -151,7 +151,7 @@ class ScalingBody(OneBody):
 
     @property
     def _kept(self) -> tuple[bool, int]:
-        """Whether the momentum is kept; 1 if the angular momentum is, 2 if only that about an axis is."""
+        """Whether the momentum is conserved; 1 if the angular momentum is, 2 if only its component along an axis."""
         loads = self._loads
         beside = (loads[:, :3].any(axis=1) & loads[:, 3:6].any(axis=1)).any()
         turning = 2 if self._axis.any() else int(not (beside or loads[:, 6:].any()))
@@ -199,7 +199,7 @@ class ScalingBody(OneBody):
         scale_rate: float = 0.0,
         time: float = 0.0,
     ) -> State:
-        """A state, at rest where nothing is said.
+        """A state; whatever is not given is at rest.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class ScalingBody(OneBody):
         position : (3,)
         velocity or momentum : (3,) in space
         angular_velocity or angular_momentum : (3,) in the body; l = scale^2 Theta omega
-        scale, scale_rate : scale, and its rate; the default of the scale is 1, or that of a quaternion that is not normalised
+        scale, scale_rate : scale, and its rate; the default scale is 1, or that of a quaternion that is not normalised
         """
         q, s = self._size_of(orientation, scale)
         rate = finite_number(scale_rate, "start.scale_rate")
@@ -228,9 +228,9 @@ class ScalingBody(OneBody):
         return State(fields, finite_number(time, "start.time"))
 
     def _size_of(self, orientation: ArrayLike, scale: float | None) -> tuple[Array, float]:
-        """The unit quaternion and the scale; without a given scale the squared length of the quaternion is the scale.
+        """The unit quaternion and the scale; if no scale is given, it is the squared length of the quaternion.
 
-        A length that is 1 but for rounding is 1: a size at its bound would else be beyond it by chance.
+        A length that is 1 up to rounding is set to 1: otherwise a scale at its bound could be beyond it by chance.
         """
         if scale is not None:
             return one_orientation(orientation), finite_number(scale, "start.scale")
@@ -306,7 +306,8 @@ class ScalingBody(OneBody):
         return State(fields | {"scale": np.array(z[13]), "scale_rate": np.array(z[14])}, time)
 
     def exact(self, t: ArrayLike, start: State) -> State:
-        """The state at time t, or the states at an array of times, in closed form as for a free body, with changing scale and impacts.
+        """The state at time t, or states at an array of times, in closed form like that of a free body, with changing
+        scale and impacts.
 
         Parameters
         ----------
@@ -342,7 +343,8 @@ class ScalingBody(OneBody):
         return float(np.sqrt(spin @ (self.body.inverse_moments * spin) / self.kappa))
 
     def impacts(self, start: State, until: float) -> Array:
-        """Times at which the scale reaches its bound, in closed form. If the motion comes to rest, they have a limit.
+        """Times at which the scale reaches its bound, in closed form. If the motion comes to rest, they converge to a
+        limit.
 
         Parameters
         ----------
@@ -360,14 +362,14 @@ class ScalingBody(OneBody):
         return np.array([flight.time for flight in found[1:]])
 
     def multiplier(self, state: State) -> Array:
-        """The multiplier of the constraint: the force that keeps the size, 0 where nothing constrains it.
+        """The multiplier of the constraint: the force that maintains the size, 0 without a constraint.
 
         lambda = -omega.Theta omega - c at s = 1, nu = 0, where c is the scaling force of the loads; never positive for the
         unilateral constraint.
 
         Parameters
         ----------
-        state : a state, or a run's data with a leading axis for the times
+        state : a state, or the data of a run with a leading axis for the times
         """
         s, rate = np.asarray(state.scale), np.asarray(state.scale_rate)
         spin = rotations.apply(self.body.frame_matrix.T, state.angular_momentum)

@@ -1,7 +1,7 @@
-"""Potentials of orientation: U(R, t) as text in R11 .. R33, with everything that the motion of a top needs of it.
+"""Potentials of orientation: U(R, t) as text in R11 .. R33, with everything that the motion of a top needs from it.
 
-x = R X takes body to space. The torque in the body is tau = -rot(R^T U_R) with (U_R)_ij = dU/dR_ij and
-rot(M) = (M32 - M23, M13 - M31, M21 - M12); its change along the turn R -> R exp(hat a) is derived too.
+x = R X maps body to space. The torque in the body is tau = -rot(R^T U_R) with (U_R)_ij = dU/dR_ij and
+rot(M) = (M32 - M23, M13 - M31, M21 - M12); its derivative along the rotation R -> R exp(hat a) is derived too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Gravity:
     Parameters
     ----------
     strength : mass times gravity (or their product with the distance, for a unit `center`): a number, a text in t, or `Sampled(times, values)`
-    center : centre of mass relative to the fixed point, in the body's axes
+    center : centre of mass relative to the fixed point, in the axes of the body
     """
 
     strength: float = 1.0
@@ -72,7 +72,7 @@ class Gravity:
         return self.strength * np.array(self.center)
 
     def describe(self) -> dict[str, Json]:
-        """As a case writes it."""
+        """The description in a case."""
         strength = describe_in_time(in_time(self.strength, "Gravity.strength"))
         return {"kind": "Gravity", "strength": strength, "center": list(self.center)}
 
@@ -98,7 +98,7 @@ class AttitudePotential:
         self.given = potential if isinstance(potential, Gravity) else None
         self.gravity = (
             None if self.given is None or depends_on_time(self.given.strength) else self.given
-        )  # that does not change
+        )  # constant in time
         if self.gravity is not None:
             text = "G1*R31 + G2*R32 + G3*R33"
             parameters = dict(zip(("G1", "G2", "G3"), self.gravity.moment.tolist(), strict=True))
@@ -125,28 +125,28 @@ class AttitudePotential:
 
     @property
     def tables(self) -> tuple[Sampled, ...]:
-        """Those among the parameters, in their order."""
+        """The tables among the parameters, in order."""
         return tuple(value for value in self.parameters.values() if isinstance(value, Sampled))
 
     def numbers_at(self, t: float) -> dict[str, float]:
-        """The parameters at a time; where tables have no values then, at the nearest time at which they have."""
+        """The parameters at a time; if tables have no values then, at the nearest time at which they do."""
         low, high = span_of(self.tables)
         return {name: number_at(value, min(max(t, low), high)) for name, value in self.parameters.items()}
 
     def arrays(self) -> dict[str, Numbers]:
-        """What kernels find in par."""
+        """The arrays that kernels read in par."""
         if not self.moves:
             return {"potential": self.values}
         given = np.array([0.0 if depends_on_time(value) else value for value in self.parameters.values()], dtype=float)
         return {"potential_given": given} | (spline_arrays(self.tables) if self.tables else {})
 
     def scratch(self) -> dict[str, Numbers]:
-        """What they write into where it depends on time."""
+        """The arrays that they write to if it depends on time."""
         count = len(self.parameters)
         return {"potential": np.zeros(count), "potential_slope": np.zeros(count)}
 
     def set_numbers(self) -> Written:
-        """`set_numbers`: numbers from par, texts and splines written out with their derivatives."""
+        """`set_numbers`: numbers from par, texts and splines as code, with their derivatives."""
         lines, table = ["def set_numbers(t, par):"], 0
         for k, value in enumerate(self.parameters.values()):
             outputs = f"par.potential[{k}]", f"par.potential_slope[{k}]"
@@ -159,11 +159,11 @@ class AttitudePotential:
 
     @property
     def values(self) -> np.ndarray:
-        """The parameters as the kernels take them, of a potential that stays."""
+        """The parameters in the form of the kernels, for a potential that does not depend on time."""
         return np.array(list(self.parameters.values()) or [0.0], dtype=float)
 
     def describe(self) -> Json:
-        """As a case writes it."""
+        """The description in a case."""
         return self.given.describe() if self.given is not None else self.text
 
     def kernel(self, name: str) -> Written:
@@ -171,16 +171,16 @@ class AttitudePotential:
         return Written(name, self._texts[name], __name__)
 
     def energy_at(self, r: np.ndarray, time: float = 0.0) -> float:
-        """U at the rotation matrix r (3, 3) and a time; nan where it is not defined. For checks, not for runs."""
+        """U at the rotation matrix r (3, 3) and a time; nan if it is undefined. For checks, not for runs."""
         return self._at("potential", r, time)[0]
 
     def undefined_at(self, r: np.ndarray, time: float = 0.0) -> str:
-        """Which operation of U has no finite value at r; empty if all have one."""
+        """The operation of U that has no finite value at r; empty if all have one."""
         values = dict(zip(ELEMENTS, r.ravel().tolist(), strict=True)) | self.numbers_at(time)
         return first_undefined(parse(self.text, list(values)), values)
 
     def torque_at(self, r: np.ndarray, time: float = 0.0) -> np.ndarray:
-        """Torque in the body, alike."""
+        """Torque in the body, in the same way."""
         return np.full(3, self._at("torque", r, time))
 
     def _at(self, name: str, r: np.ndarray, time: float) -> list[float]:
@@ -208,7 +208,7 @@ class AttitudePotential:
         slope = sympy.Matrix(3, 3, jacobian([u], ELEMENTS)[0])
         m = r.T * slope
         torque = [m[1, 2] - m[2, 1], m[2, 0] - m[0, 2], m[0, 1] - m[1, 0]]
-        a = [sympy.Symbol(f"turn {k}", real=True) for k in (1, 2, 3)]  # a space: no user's name
+        a = [sympy.Symbol(f"turn {k}", real=True) for k in (1, 2, 3)]  # names of users contain no space
         hat = sympy.Matrix([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
         change = list(r * hat)
         rate = [sum(d * c for d, c in zip(row, change, strict=True)) for row in jacobian(torque, ELEMENTS)]

@@ -1,7 +1,8 @@
 """Kernels of a top whose potential depends on time: z = (q, y, t, w).
 
-The time is a coordinate of the extended phase space and w its momentum, so that of H + w nothing is lost: t stands still in kicks, and w' = -dU/dt;
-it moves on in drifts [hairer2006]. The numbers of the potential are found anew wherever it is asked for, into par.potential and par.potential_slope.
+The time is a coordinate of the extended phase space and w its momentum, so that H + w is conserved: in kicks t is
+constant, and w' = -dU/dt; in drifts t advances [hairer2006]. The parameters of the potential are recomputed for each
+evaluation, into par.potential and par.potential_slope.
 """
 
 from ...geometry.quaternion import rotation
@@ -11,22 +12,22 @@ from ...kernels.summation import add
 from .invariants import measure_top
 from .motion import given_axes, to_given_axes, top_commutator_kick, top_drift, top_field, top_force, top_kick
 
-TIME, WORK = 7, 8  # places in z
+TIME, WORK = 7, 8  # indices in z
 
 
 @slot
 def set_numbers(t, par):
-    """The parameters of the potential at time t, and how fast they change."""
+    """The parameters of the potential at time t, and their rates."""
 
 
 @slot
 def potential_rate(r, par):
-    """dU/dt while R stays."""
+    """dU/dt at constant R."""
 
 
 @slot
 def torque_in_time(r, par):
-    """Change of the torque with the time alone, in the axes in which the body was given."""
+    """Partial derivative of the torque by time, in the axes in which the body was given."""
 
 
 def rate_at(z, par):
@@ -50,7 +51,7 @@ def driven_kick(z, e, h, par, out):
 
 
 def driven_drift(z, e, h, par, work):
-    """The free rotation, while the time goes on."""
+    """The free rotation, while the time advances."""
     status = top_drift(z, e, h, par, work)
     if status == 0:
         add(z, e, TIME, h)
@@ -81,7 +82,7 @@ def driven_field_end(b, par):
 
 
 def measure_driven(z, par, out, scale):
-    """The invariants of a top at this time, of the energy less the work; and the work, behind them."""
+    """The invariants of a top at this time, with the energy minus the work; then the work itself."""
     set_numbers(z[TIME], par)
     measure_top(z, par, out, scale)
     out[0] += z[WORK]

@@ -35,7 +35,7 @@ def measure_special(q, y1, y2, y3, r31, r32, r33, par, out, scale):
 
 
 def measure_nothing(q, y1, y2, y3, r31, r32, r33, par, out, scale):
-    """A top without further invariants."""
+    """No further invariants."""
 
 
 def measure_axial(q, y1, y2, y3, r31, r32, r33, par, out, scale):
@@ -70,7 +70,7 @@ def measure_kovalevskaya(q, y1, y2, y3, r31, r32, r33, par, out, scale):
 
 
 def measure_attitude(q, y1, y2, y3, tangency, par, out, scale):
-    """Energy, vertical momentum, |q|^2 - 1, q.g, then what special tops keep."""
+    """Energy, vertical momentum, |q|^2 - 1, q.g, then the invariants of special tops."""
     r = normalised_rotation(q)
     _, _, _, _, _, _, r31, r32, r33 = r
     t1 = 0.5 * par.inverse[0] * y1 * y1

@@ -1,8 +1,8 @@
 """The motion of a top: its potential in any axes, and its equations in two sets of variables.
 
 Splittings: z = (q, y), orientation and body angular momentum in principal axes. Canonical: z = (q, g) with y = G(q) g/2, where U
-is taken at the normalised rotation. Then H is defined on all of R^8, |q|^2 and q.g are quadratic first integrals, and every
-symplectic Runge-Kutta method keeps both: no multiplier is needed.
+is evaluated at the normalised rotation. Then H is defined on all of R^8, |q|^2 and q.g are quadratic first integrals,
+and every symplectic Runge-Kutta method conserves both: no multiplier is needed.
 """
 
 from ...geometry.quaternion import (
@@ -46,7 +46,7 @@ def torque(r, par):
 
 @slot
 def torque_rate(r, a, par):
-    """Change of the torque along the turn R -> R exp(hat a)."""
+    """Derivative of the torque along the rotation R -> R exp(hat a)."""
 
 
 @slot
@@ -103,7 +103,7 @@ def potential_at(r, par):
 
 
 def top_force(z, par, out):
-    """The torque, into the places of the momentum."""
+    """The torque, in the place of the momentum."""
     store3(out, 4, principal_torque(rotation(z), par))
 
 
@@ -120,7 +120,7 @@ def top_drift(z, e, h, par, work):
 
 
 def top_commutator_kick(z, e, s, par, out):
-    """Flow over s of V = tau.J^-1 tau: y -= 2 s (dtau(a) + a x tau), a = J^-1 tau; a x tau is the group's own part."""
+    """Flow over s of V = tau.J^-1 tau: y -= 2 s (dtau(a) + a x tau), a = J^-1 tau; a x tau comes from the group."""
     t = load3(out, 4)
     a = diagonal_times(par.inverse, t)
     rate = torque_rate(given_axes(rotation(z), par), to_given_axes(a, par), par)
@@ -161,13 +161,13 @@ def velocity_of(z, par):
 
 
 def quaternion_velocity(z, par, out):
-    """The same, into its places."""
+    """The same, written to its place."""
     store4(out, 0, velocity_of(z, par))
 
 
 @within
 def gyration(z, par):
-    """G(g)^T w: what the rotation does to g."""
+    """G(g)^T w: the effect of the rotation on g."""
     return carry(load4(z, 4), half_spin(z, par))
 
 
@@ -180,7 +180,7 @@ def force_of(z, par):
 
 
 def quaternion_force(z, par, out):
-    """The same, into its places."""
+    """The same, written to its place."""
     store4(out, 4, force_of(z, par))
 
 

@@ -1,13 +1,13 @@
-"""The equations of a top in quaternions with a Lagrange multiplier, which hold on the unit sphere only.
+"""The equations of a top in quaternions with a Lagrange multiplier, which hold only on the unit sphere.
 
 R is extended off the sphere by M(q) = (2 q0^2 - 1) 1 + 2 v v^T + 2 q0 [v]x, which is not normalised; a fourth moment J0 belongs to
-the scalar direction, and U_q = dU(M(q))/dq has a part along q, which the multiplier takes away:
+the scalar direction, and U_q = dU(M(q))/dq has a component along q, which the multiplier removes:
 
     qdot = 1/4 (q.g)/J0 q + G(q)^T w,      gdot = -1/4 (q.g)/J0 g + G(g)^T w - U_q - 2 lambda q,
     w = J^-1 G(q) g / 4,                   lambda = -q.U_q / 2
 
-The multiplier is right for |q| = 1 only. Then |q|^2 and q.g are constant, but off the sphere
-d(q.g)/dt = -(1 - |q|^2) q.U_q and d|q|^2/dt = |q|^2 (q.g)/(2 J0): no method keeps what the equations do not.
+The multiplier is correct only for |q| = 1. Then |q|^2 and q.g are constant, but off the sphere
+d(q.g)/dt = -(1 - |q|^2) q.U_q and d|q|^2/dt = |q|^2 (q.g)/(2 J0): no method conserves what the equations do not.
 """
 
 from ...geometry.quaternion import store4
@@ -72,6 +72,6 @@ def multiplier_force(z, par, out):
 
 
 def multiplier_field(z, par, out):
-    """Both."""
+    """Both halves."""
     multiplier_velocity(z, par, out)
     multiplier_force(z, par, out)

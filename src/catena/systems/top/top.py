@@ -1,4 +1,4 @@
-"""A rigid body with a fixed point in a potential U(R): the heavy top and its kin."""
+"""A rigid body with a fixed point in a potential U(R), such as the heavy top."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .attitude import AttitudePotential, GivenPotential
 
 Form = Literal["quaternion", "multiplier"]
 SOME_ANGLES = ((0.3, 0.9, -0.7), (-1.1, 2.0, 0.4), (2.5, 1.3, 1.9))
-LINE_TOLERANCE = 1e-12  # of the torque about the line of a linear body, to the whole torque
+LINE_TOLERANCE = 1e-12  # torque about the line of a linear body, relative to the whole torque
 
 
 @register
@@ -42,11 +42,13 @@ class Top(OneBody):
     Parameters
     ----------
     body : its moments are about the fixed point
-    potential : `Gravity(strength, center)`, or U as text (or sympy) in R11 .. R33, where x = R X takes body to space, and in t
+    potential : `Gravity(strength, center)`, or U as text (or sympy) in R11 .. R33, where x = R X maps body to space,
+        and in t
     form : "quaternion"; or, for comparison only, "multiplier": the canonical equations with a Lagrange multiplier for |q| = 1, as
-        they are often written. These hold on the unit sphere only and are not Hamiltonian off it. So no method is symplectic,
+        they are often written. They hold only on the unit sphere and are not Hamiltonian off it. So no method is
+        symplectic,
         |q|^2 - 1 and q.g have errors of the order of the method, and nothing is promised
-    J0 : the moment of the scalar direction in the form "multiplier"; it does not matter on the sphere
+    J0 : moment of the scalar direction in the form "multiplier"; it has no effect on the sphere
     parameters : values of the names in a text: numbers, texts in t, or tables `Sampled(times, values)`
 
     Examples
@@ -89,7 +91,7 @@ class Top(OneBody):
             self._refuse_torque_about_the_line()
 
     def _refuse_torque_about_the_line(self) -> None:
-        """The moment about a line is zero, so nothing may turn it about itself; seen at some orientations."""
+        """The moment about a line is zero, so nothing may turn the body about it; checked at some orientations."""
         line = self.body.frame_matrix[:, int(np.argmin(self.body.moments))]
         for angles in SOME_ANGLES:
             t = self.potential.torque_at(rotations.to_matrix(rotations.from_euler(angles)))
@@ -124,7 +126,7 @@ class Top(OneBody):
         return "its potential changes with time" if self.potential.moves else ""
 
     def undefined_at(self, state: State) -> str:
-        """The first operation of the potential without a value."""
+        """The first operation of the potential that has no value."""
         reason = self.potential.undefined_at(rotations.to_matrix(state.orientation), state.time)
         return f"start, potential: {reason}" if reason else "start"
 
@@ -153,7 +155,7 @@ class Top(OneBody):
 
     @cached_property
     def _special(self) -> tuple[str, Array]:
-        """Which further integral this top has, and the constants to measure it."""
+        """The further integral of this top, if any, and the constants to measure it."""
         gravity, moments = self.potential.gravity, self.body.moments
         if gravity is None:
             return "", np.zeros(1)
@@ -188,10 +190,10 @@ class Top(OneBody):
             return energy, *general[1:], Invariant("work", (), (), "work of what depends on time", frozenset({"work"}))
         if self.form == "quaternion":
             return kept
-        return tuple(replace(invariant, tags=frozenset()) for invariant in kept)  # no method keeps any of them
+        return tuple(replace(invariant, tags=frozenset()) for invariant in kept)  # no method conserves any of them
 
     def _vertical_tags(self) -> frozenset[str]:
-        """The vertical momentum is bilinear in (q, g); it is kept if U depends on the vertical only."""
+        """The vertical momentum is bilinear in (q, g); it is conserved if U depends only on the vertical."""
         kept = self.potential.rows == (False, False, True)
         return frozenset({"bilinear", "quadratic", "vertical"}) if kept else frozenset()
 
@@ -202,7 +204,7 @@ class Top(OneBody):
         if gravity is None:
             return None
         g = rotations.apply(self.body.frame_matrix.T, gravity.moment)
-        on_axis = EQUAL_MOMENTS * float(np.linalg.norm(g))  # as moments are that are given in other axes
+        on_axis = EQUAL_MOMENTS * float(np.linalg.norm(g))  # like moments given in other axes
         for c in (2, 0, 1):
             a, b = (c + 1) % 3, (c + 2) % 3
             equal = abs(moments[a] - moments[b]) <= EQUAL_MOMENTS * min(moments[a], moments[b])
@@ -266,7 +268,7 @@ class Top(OneBody):
         return None
 
     def _driven_view(self, name: str) -> View | None:
-        """z = (q, y, t, w) where the potential depends on time."""
+        """z = (q, y, t, w) if the potential depends on time."""
         if name not in ("split", "field", "constrained"):
             return None
         flags = {Flag.ROTOR, Flag.QUADRATIC_KINETIC, Flag.COMMUTATOR_KICK}
@@ -302,11 +304,11 @@ class Top(OneBody):
             views.momentum_rate: top_multiplier.multiplier_force, views.publish: top_invariants.publish_quaternion,
             views.measure: top_invariants.measure_quaternion, views.field_end: top_motion.quaternion_field_end,
         }  # fmt: skip
-        # off the unit sphere these equations are not those of a Hamiltonian
+        # off the unit sphere these equations are not Hamiltonian
         return View(name, kernels, 8, self.to_canonical, self.from_canonical, withdrawn=NOT_CANONICAL, packs_many=True)
 
     def _hold_parameters(self) -> Written:
-        """What the equations need of `par`, as numbers."""
+        """The numbers that the equations need in `par`."""
         named = {"inverse": 3, "frame": 4, "potential": len(self.potential.values)}
         loaded = (f"({''.join(f'par.{name}[{k}], ' for k in range(count))})" for name, count in named.items())
         text = f"def held_parameters(par):\n    return spun({', '.join(loaded)})"

@@ -1,10 +1,13 @@
-"""The sweep over a chain by one thread for each body, which keeps its numbers to itself and shows to its neighbours what they need.
+"""The sweep over a chain with one GPU thread for each body, which keeps its numbers in registers and shows its
+neighbours what they need.
 
-A body is a tile of one body (`body_text`), moved as the kernels of tiles move it (`body_motion`): the bits are theirs. Threads of a chain see each other's numbers in memory
-that they share: `shown`, place and particles, and `links`, f and t of the link to the next body; each body has a column. They wait for each other after they have shown
-something, and once more before anything there is written again.
+A body is a tile of one body (`body_text`), moved by the operations of the tile kernels (`body_motion`), so the bits are
+the same. Threads of a chain exchange numbers in shared memory: `shown`, position and particles, and `links`, f and t of
+the link to the next body; each body has a column. They synchronise after they have written, and once more before
+anything there is written again.
 
-From launch to launch z (rows, bodies) of a chain holds the rows of a tile up to the particles, and the length of the kick that is still to be made.
+Between launches z (rows, bodies) of a chain holds the rows of a tile up to the particles, and the length of the kick
+that is still to be made.
 """
 
 from ....geometry.quaternion import to_body
@@ -31,53 +34,54 @@ PENDING = X  # row of the kick that is still to be made
 
 @size
 def count_tiled(par):
-    """Bodies of a tile, in which what stays of them stands; always replaced by a literal."""
+    """Number of bodies in a tile that holds their constants; always replaced by a literal."""
     return par.lanes.shape[1]
 
 
 @size
 def chain_count(momenta):
-    """Bodies of a chain; always replaced by a literal, so that the loops of its sums are written out and nothing is divided by it."""
+    """Number of bodies of a chain; always replaced by a literal: the loops of its sums are unrolled, without
+    division."""
     return momenta.shape[1]
 
 
 @slot
 def place_body(w, i, fixed, at, shown):
-    """The particles of a body, shown with its place to the body before."""
+    """Place the particles of a body, and show them with its position to the previous body."""
 
 
 @slot
 def link_body(w, i, after, pair, fixed, at, shown, links):
-    """The link to the next body, shown to that."""
+    """Compute the link to the next body, and show it to that body."""
 
 
 @slot
 def see_before(w, before, links):
-    """The link before the body, where kicks look for it."""
+    """Read the previous link into the place where kicks expect it."""
 
 
 @slot
 def load_whole(z, j, w):
-    """All numbers of body j."""
+    """Load all numbers of body j."""
 
 
 @slot
 def load_shown(shown, j, w):
-    """Place and particles of body j, from where it has shown them."""
+    """Load position and particles of body j from where it has shown them."""
 
 
 @slot
 def store_moved(w, z, j):
-    """All numbers of body j, back to where they are kept."""
+    """Store all numbers of body j."""
 
 
 @slot
 def store_link(w, z, j):
-    """The forces of the link of body j, alike."""
+    """Store the forces of the link of body j."""
 
 
 def begin_body(start, j, z):
-    """r, q, p, y of the view "split"; nothing known of the forces, no kick pending."""
+    """r, q, p, y from the view "split"; forces are unknown, no kick is pending."""
     count = start.shape[0] // 13
     for row in range(z.shape[0]):
         z[row, j] = 0.0
@@ -102,9 +106,10 @@ def drift_body(w, j, fixed, spins, at, glide, par):
 
 @within
 def sweep_body(w, i, before, after, j, moves, push, glide, par, shown, links):
-    """`sweep` of body j, in column i; those of its neighbours are `before` (-1: there is none) and `after` (i: there is none).
+    """`sweep` of body j, in column i; its neighbours are in columns `before` (-1: none) and `after` (i: none).
 
-    Where it does not move, its forces are found again. All threads of a block come here as often.
+    If it does not move, only its forces are computed. All threads of a block must call this equally often, because it
+    synchronises.
     """
     fixed = par.lanes[j // count_tiled(par)]
     spins = par.spin[j // count_tiled(par)]
@@ -122,7 +127,7 @@ def sweep_body(w, i, before, after, j, moves, push, glide, par, shown, links):
 
 
 def move_chained(z, j, before, moves, push, glide, par, w, shown, links):
-    """The first half of `sweep_body`, where columns are bodies."""
+    """The first half of `sweep_body`, with bodies as columns."""
     fixed = par.lanes[j // count_tiled(par)]
     spins = par.spin[j // count_tiled(par)]
     at = j % count_tiled(par)
@@ -138,7 +143,7 @@ def move_chained(z, j, before, moves, push, glide, par, w, shown, links):
 
 
 def join_chained(z, j, after, par, w, shown, links):
-    """The other half."""
+    """The second half."""
     load_shown(shown, j, w)
     link_body(w, j, after, par.pair, par.lanes[j // count_tiled(par)], j % count_tiled(par), shown, links)
     store_link(w, z, j)
@@ -148,7 +153,7 @@ def join_chained(z, j, after, par, w, shown, links):
 def stirred_sweep_body(
     w, i, before, after, j, moves, push, glide, par, member, step, sums, shown, links, momenta, partial
 ):
-    """`stirred_sweep` of body j, alike. sums: those of the body, the last of them that of its chain; momenta and partial: room for the total momentum."""
+    """`stirred_sweep` of body j. sums: of the body, the last of its chain; momenta, partial: for the total momentum."""
     fixed = par.lanes[j // count_tiled(par)]
     spins = par.spin[j // count_tiled(par)]
     at = j % count_tiled(par)
@@ -178,7 +183,7 @@ def stirred_sweep_body(
 
 @within
 def stir_body(w, j, spins, at, m, par, member, step):
-    """The bath, all pairs."""
+    """The heat bath, all pairs."""
     seed0 = int(par.seed[0])
     seed1 = int(par.seed[1])
     first_pair_of(w, spins, at, m, seed0, seed1, member, step, j)
@@ -188,7 +193,7 @@ def stir_body(w, j, spins, at, m, par, member, step):
 
 @within
 def tally_body(w, spins, at, m, sums):
-    """The squares of the momenta."""
+    """Add the squares of the momenta."""
     p1, p2, p3, y1, y2, y3, fourth = squares_of(w, spins, at, m)
     sums[0] += p1
     sums[1] += p2
@@ -201,7 +206,7 @@ def tally_body(w, spins, at, m, sums):
 
 @within
 def add_some_momenta(i, j, momenta, partial):
-    """Those of the partial sums of the total momentum that fall to body j, over every eighth body as `tally_lanes` of tiles has them."""
+    """Add the partial sums of the total momentum that fall to body j, over every eighth body like `tally_lanes`."""
     for turn in range(-(-3 * PARTIAL // chain_count(momenta))):
         k = j + chain_count(momenta) * turn
         if k < 3 * PARTIAL:
@@ -227,7 +232,7 @@ def square_of_total(i, par, partial):
 
 @within
 def load_sums(carry, first, j, parts, sums):
-    """The sums of body j, which stand in carry from `first` on, see `tally`. Without loops, so that they may stay in registers."""
+    """Load the sums of body j from carry at `first`, see `tally`. Without loops: they can stay in registers."""
     sums[0] = carry[first + j]
     sums[1] = carry[first + parts + j]
     sums[2] = carry[first + 2 * parts + j]
@@ -239,7 +244,7 @@ def load_sums(carry, first, j, parts, sums):
 
 @within
 def store_sums(sums, carry, first, j, parts):
-    """Back to there."""
+    """Store them."""
     carry[first + j] = sums[0]
     carry[first + parts + j] = sums[1]
     carry[first + 2 * parts + j] = sums[2]
@@ -250,11 +255,11 @@ def store_sums(sums, carry, first, j, parts):
 
 
 def gather_one(z, j, par, out):
-    """r, q, p, y of body j as the other views have them, with the pending kick made."""
+    """r, q, p, y of body j as in the other views, with the pending kick applied."""
     count = par.mass.shape[0]
     link = (
         j - 1 if j > 0 else count - 1
-    )  # before the first body of an open chain there is none, and behind the last one nothing
+    )  # zero before the first body of an open chain, and after the last one
     for c in range(3):
         out[3 * j + c] = z[R + c, j]
         f = z[F + c, j] - z[F + c, link] + par.load[j, c]
@@ -274,13 +279,13 @@ def gather_one(z, j, par, out):
 
 
 def gather_bodies(z, par):
-    """The same of all bodies, into par.gathered."""
+    """The same for all bodies, into par.gathered."""
     for j in range(par.mass.shape[0]):
         gather_one(z, j, par, par.gathered)
 
 
 def terms_of_link(gathered, j, par, out):
-    """The energy of the link of body j in its two parts, where particles are placed; nothing is there if it has none."""
+    """The energy of the link of body j in its two parts, from placed particles; zero if there is no link."""
     if j < link_count(par.mass.shape[0]):
         out[0, j] = pair_energies(gathered, j, par)
         out[1, j] = bond_energy(gathered, j, par)

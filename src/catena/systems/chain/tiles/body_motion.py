@@ -1,8 +1,9 @@
-"""How a body moves that has a thread of its own: kick, free motion and bath, as `kernels` and `bath` have them for lanes.
+"""Motion of a body by a thread of its own: kick, free motion and bath, as `kernels` and `bath` have them for lanes.
 
-The operations are those of the lanes, in the same order, and so are the bits. They stand here once more because a processor needs all numbers of a tile in one array to
-use vector instructions (with what stays of a body in another one, steps in a bath took twice as long), and a GPU needs what stays of a body apart, or it
-would take up its registers. w: the numbers of the body (`body_text`); what stays of it stands at c[at], c[at + m], ...
+The operations are those of the lanes, in the same order, so the bits are the same. They are duplicated because a CPU
+needs all numbers of a tile in one array for vector instructions (with the constants of a body in a second array, steps
+in a bath took twice as long), while a GPU needs the constants apart, or they would occupy registers. w: the numbers of
+the body (`body_text`); its constants are c[at], c[at + m], ...
 """
 
 from ....geometry.quaternion import HOLD, to_body
@@ -39,7 +40,7 @@ def kick_one(w, c, at, m, push):
 
 @within
 def is_fast_one(w, reach, glide):
-    """Whether the body turns too far for `rotate_lane`; reach: the first of its constants there."""
+    """Whether the body turns too far for `rotate_lane`; reach: index of its first constant there."""
     y1 = w[Y * STRIDE]
     y2 = w[(Y + 1) * STRIDE]
     y3 = w[(Y + 2) * STRIDE]
@@ -57,7 +58,8 @@ def shift_one(w, c, at, m, glide):
 
 @within
 def turn_one(w, turns, spins, at, m, glide):
-    """Free rotation: q += q (rho - 1), with what `hold_length` gives back of its length. The rotor's constants stand at spins[at], m apart."""
+    """Free rotation: q += q (rho - 1), length corrected by `hold_length`. The rotor's constants are at spins[at], m
+    apart."""
     q0 = w[Q * STRIDE]
     q1 = w[(Q + 1) * STRIDE]
     q2 = w[(Q + 2) * STRIDE]
@@ -76,7 +78,7 @@ def turn_one(w, turns, spins, at, m, glide):
 
 
 def turn_one_alone(w, j, glide, par):
-    """Free rotation of body j by the rotor for single bodies. Without loops, so that w may stay in registers."""
+    """Free rotation of body j by the rotor for single bodies. Without loops, so that w can stay in registers."""
     alone = par.alone
     alone[0] = w[Q * STRIDE]
     alone[1] = w[(Q + 1) * STRIDE]
@@ -146,7 +148,7 @@ def third_pair_of(w, c, at, m, seed0, seed1, member, step, j):
 
 @within
 def squares_of(w, c, at, m):
-    """The squares of the six momenta over their variances, and the sum of the squares of these."""
+    """The squares of the six momenta over their variances, and the sum of their fourth powers."""
     p1 = w[P * STRIDE]
     p2 = w[(P + 1) * STRIDE]
     p3 = w[(P + 2) * STRIDE]

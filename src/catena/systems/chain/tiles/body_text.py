@@ -1,7 +1,9 @@
-"""Kernels of a chain for one thread for each body, written out: what a body shows to others, and its link to the next one.
+"""Generated kernels of a chain with one thread for each body: what a body shows to others, and its link to the next
+one.
 
-Numbers of a body stand where they stand in a tile (`kernels`), in a tile of one body whose rows are two numbers: the second one is there for what the
-kernels of tiles look for beside a body. Every subscript is a literal, so that all of it may stay in registers; what stays of a body is read where it is.
+Numbers of a body have the places of a tile (`kernels`) with one body, whose rows have two numbers: the second is what
+the kernels of tiles read beside a body. Every subscript is a literal, so that everything can stay in registers; the
+constants of a body are read from memory.
 """
 
 from __future__ import annotations
@@ -19,59 +21,59 @@ LINK = 6  # f and t
 
 
 class OneBody(NamedTuple):
-    """Names for the numbers of a body; what stays of it stands in tiles of so many bodies."""
+    """Names for the numbers of a body; its constants lie in tiles of `count_tiled` bodies."""
 
     lanes: int
 
     def own(self, row: int) -> str:
-        """Of the body."""
+        """A number of the body."""
         return f"w[{row * STRIDE}]"
 
     def next(self, row: int) -> str:
-        """Of the next one: the last body sees one far away."""
+        """A number of the next body: the last body sees one far away."""
         if row >= X:
             return f"shown[{SHOWN + row - X}, after]"
         return f"(shown[{row - R}, after] if after != i else {self.own(row)} + {FAR})"
 
     def fixed(self, row: int) -> str:
-        """Of what stays of the body."""
+        """A constant of the body."""
         return f"fixed[{row * (self.lanes + PADDING)} + at]"
 
 
 def numbers_of_body(shape: Shape) -> int:
-    """Numbers of a body while it is followed."""
+    """Count of the numbers of a body in registers."""
     return (X + shape.placed) * STRIDE
 
 
 def load_text() -> Written:
-    """All that moves."""
+    """Load everything that moves."""
     rows = (*range(F), *range(R, X))
     return _text("load_body", "z, j, w", (f"w[{row * STRIDE}] = z[{row}, j]" for row in rows))
 
 
 def load_whole_text() -> Written:
-    """The same, and the forces."""
+    """Load the same, and the forces."""
     return _text("load_whole", "z, j, w", (f"w[{row * STRIDE}] = z[{row}, j]" for row in range(X)))
 
 
 def load_shown_text(shape: Shape) -> Written:
-    """What a body has shown, back from there."""
+    """Load what a body has shown."""
     rows = (*range(R, R + SHOWN), *range(X, X + shape.placed))
     return _text("load_shown", "shown, j, w", (f"w[{row * STRIDE}] = shown[{k}, j]" for k, row in enumerate(rows)))
 
 
 def store_link_text() -> Written:
-    """The forces of its link."""
+    """Store the forces of its link."""
     return _text("store_link", "w, z, j", (f"z[{row}, j] = w[{row * STRIDE}]" for row in range(F, R)))
 
 
 def store_text() -> Written:
-    """The same back, and the forces, with which the pending kick is made."""
+    """Store everything that moves, and the forces, with which the pending kick is made."""
     return _text("store_body", "w, z, j", (f"z[{row}, j] = w[{row * STRIDE}]" for row in range(X)))
 
 
 def place_body_text(lanes: int, shape: Shape) -> Written:
-    """The particles of a body, shown with its place to the body before."""
+    """Place the particles of a body, and show them with its position to the previous body."""
     at = OneBody(lanes)
     rows = (*range(R, R + SHOWN), *range(X, X + shape.placed))
     shown = (f"shown[{k}, i] = {at.own(row)}" for k, row in enumerate(rows))
@@ -79,14 +81,14 @@ def place_body_text(lanes: int, shape: Shape) -> Written:
 
 
 def link_body_text(lanes: int, shape: Shape) -> Written:
-    """The link to the next body, shown to that."""
+    """Compute the link to the next body, and show it to that body."""
     at = OneBody(lanes)
     lines = (*copy_constants(shape), *link_lines(at, shape), *(f"links[{c}, i] = {at.own(F + c)}" for c in range(LINK)))
     return _text("link_body", "w, i, after, pair, fixed, at, shown, links", lines, acting(shape))
 
 
 def see_text() -> Written:
-    """The link before the body, where kicks look for it; nothing if there is none."""
+    """Read the previous link into the place where kicks expect it; zero if there is none."""
     return _text("see_before", "w, before, links", _find_seen())
 
 

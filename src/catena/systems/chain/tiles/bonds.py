@@ -1,4 +1,4 @@
-"""Link potentials in tiles: force and torque of one link, for the quaternions of its bodies in the axes in which these were given."""
+"""Link potentials in tiles: force and torque of one link, from quaternions of the axes in which bodies were given."""
 
 from ....geometry.quaternion import conjugate, product, rotation
 from ....geometry.vectors import negative, times, transposed_times

@@ -1,4 +1,4 @@
-"""A driven chain in tiles: the view of `tiles`, with clocks and works behind the tiles."""
+"""A driven chain in tiles: the view of `tiles`, with clocks and works after the tiles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def driven_tiles(chain: Chain, view: View | None) -> View | None:
-    """The view of the chain alone, if there is one, and behind its tiles a tail for each drive."""
+    """The view of the chain alone, if there is one, and a tail for each drive after its tiles."""
     if view is None:
         return None
     below, drives = view.fills, chain.drives
@@ -54,43 +54,43 @@ def driven_tiles(chain: Chain, view: View | None) -> View | None:
     return replace(
         view, fills=fills, dimension=view.dimension + tails.width, pack=tails.pack, unpack=tails.unpack, scratch=scratch,
         withdrawn=view.withdrawn | (frozenset() if drives.has_potential else NOT_CANONICAL),
-        parts=0,  # a drive goes through all tiles
+        parts=0,  # a drive affects all tiles
         begin=None,
         bodies=None,
-        inertia=None,  # a bath has a sweep of its own, which knows no clocks; there are the plain variables for it
+        inertia=None,  # the sweep with a bath does not support clocks; the plain variables do
         body_of=tails.body_of, fold=Fold(view.fold.size + tails.width, tails.fold, tails.unfold),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Tails:
-    """What stands before the last two numbers of the view of the chain alone."""
+    """The variables before the last two numbers of the view of the chain alone."""
 
     chain: Chain
     view: View
 
     @property
     def width(self) -> int:
-        """Numbers of all tails."""
+        """Length of all tails."""
         return Tail.WIDTH * len(self.chain.drives)
 
     def cut(self, z: Array) -> tuple[Array, Array]:
-        """The variables of the chain alone, and the tails."""
+        """Split the variables: those of the chain alone, and the tails."""
         first = self.view.dimension - 2
         return np.concatenate([z[:first], z[-2:]]), z[first:-2]
 
     def joined(self, z: Array, tails: Array) -> Array:
-        """Both together."""
+        """Join both."""
         return np.concatenate([z[:-2], tails, z[-2:]])
 
     def pack(self, state: State) -> Array:
-        """The clocks at the time of the state, no work."""
+        """The clocks at the time of the state, and zero works."""
         tails = np.zeros((len(self.chain.drives), Tail.WIDTH))
         tails[:, Tail.CLOCK] = state.time
         return self.joined(self.view.pack(at_rest(self.chain, state)), tails.ravel())
 
     def unpack(self, z: Array, time: float) -> State:
-        """The state, with what the drives add to the pending kick."""
+        """The state, including the contribution of the drives to the pending kick."""
         own, tails = self.cut(z)
         state, par = self.view.unpack(own, time), self.chain.parameter_arrays()
         for acting, row in zip(self.chain.drives.acting, tails.reshape(-1, Tail.WIDTH), strict=True):
@@ -102,13 +102,13 @@ class Tails:
         return prescribed_momenta(self.chain, state)
 
     def fold(self, z: Array) -> Array:
-        """What a checkpoint holds."""
+        """The part that a checkpoint holds."""
         own, tails = self.cut(z)
         assert self.view.fold is not None
         return np.concatenate([self.view.fold.fold(own), tails])
 
     def unfold(self, kept: Array) -> Array:
-        """The variables again."""
+        """The variables from a checkpoint."""
         assert self.view.fold is not None
         size = self.view.fold.size
         return self.joined(self.view.fold.unfold(kept[:size]), kept[size:])

@@ -1,8 +1,9 @@
-"""The sweep over a driven chain in tiles: clocks, works, and what stays of them between two sweeps, behind the tiles.
+"""The sweep over a driven chain in tiles: clocks, works, and what is kept of them between two sweeps, after the tiles.
 
-z = (tiles | Tail of each drive | whether constants and forces stand in z, length of the pending kick). Forces go into the rows of loads, torques into
-those of the links, so that the sweep itself is that of a chain that nothing drives: kick, free motion, particles, links; then the drives at the new
-time. A kick of the works goes with that of the momenta, with the rates of the same moment.
+z = (tiles | Tail of each drive | whether constants and forces are in z, length of the pending kick). Forces are written
+to the rows of loads, torques to those of the links, so that the sweep itself is that of a chain without drives: kick,
+free motion, particles, links; then the drives at the new time. Works are kicked together with the momenta, with the
+rates of the same time.
 """
 
 from ....geometry.quaternion import load4, product, rotation, to_body
@@ -25,7 +26,7 @@ from .kernels import LOAD, F, Q, R, S, T, Y, constants_row, gain, gather, lane_c
 
 
 class Tail(Record):
-    """What stands behind the tiles for each drive: clock and work with their low parts, w', and the force or acceleration."""
+    """The tail of a drive: clock and work with their low parts, w', and the force or acceleration."""
 
     CLOCK = 1
     CLOCK_LOW = 1
@@ -36,18 +37,18 @@ class Tail(Record):
 
 
 def tail_place(z, k, par):
-    """Where the tail of drive k begins."""
+    """Index of the tail of drive k."""
     return z.shape[0] - 2 - Tail.WIDTH * (par.drive_sort.shape[0] - k)
 
 
 def lane_place(z, j):
-    """Where the column of body j begins: quantity c stands c strides behind it."""
+    """Index of the column of body j: quantity c is c strides further on."""
     lanes = lane_count(z)
     return (j // lanes) * tile_size(z) + j % lanes
 
 
 def lane_row(z, at, row):
-    """Three numbers of a body, from a row on."""
+    """Three numbers of a body, starting at a row."""
     n = stride_of(z)
     return z[at + row * n], z[at + (row + 1) * n], z[at + (row + 2) * n]
 
@@ -59,7 +60,7 @@ def lane_quaternion(z, at):
 
 
 def set_lane_row(z, at, row, v):
-    """Three numbers of a body, from a row on."""
+    """Set three numbers of a body, starting at a row."""
     n = stride_of(z)
     z[at + row * n] = v[0]
     z[at + (row + 1) * n] = v[1]
@@ -67,14 +68,14 @@ def set_lane_row(z, at, row, v):
 
 
 def acting_torque(z, at):
-    """On a body by its two links and its drives, in space."""
+    """Torque on a body by its two links and its drives, in space."""
     s = lane_row(z, at, S)
-    t = lane_row(z, at - 1, T)  # of the link before, in the column before
+    t = lane_row(z, at - 1, T)  # of the previous link, in the previous column
     return s[0] - t[0], s[1] - t[1], s[2] - t[2]
 
 
 def acting_force(z, at):
-    """On a body by its two links and its loads."""
+    """Force on a body by its two links and its loads."""
     f = lane_row(z, at, F)
     before = lane_row(z, at - 1, F)
     load = lane_row(z, at, constants_row(z) + LOAD)
@@ -83,7 +84,7 @@ def acting_force(z, at):
 
 @apart
 def drive_tiles(z, par):
-    """Forces and torques of the drives at the time of their clocks, and w' of all."""
+    """Forces and torques of the drives at the times of their clocks, and w' of all."""
     count = par.drive_sort.shape[0]
     load = constants_row(z) + LOAD
     for j in range(par.mass.shape[0]):
@@ -144,13 +145,13 @@ def work_rate(z, k, push, par):
 
 
 def settle_driven(z, par):
-    """Constants, particles and forces, those of the drives among them."""
+    """Compute constants, particles and forces, including those of the drives."""
     views.settle(z, par)
     drive_tiles(z, par)
 
 
 def sweep_driven(z, e, push, glide, par):
-    """Works and clocks, moved bodies where they will be, the sweep, and the drives there."""
+    """Advance works and clocks, move prescribed bodies to their new poses, sweep, and evaluate the drives there."""
     for k in range(par.drive_sort.shape[0]):
         tail = tail_place(z, k, par)
         gain(z, tail + Tail.WORK, tail + Tail.WORK_LOW, push * work_rate(z, k, push, par))
@@ -164,7 +165,7 @@ def sweep_driven(z, e, push, glide, par):
 
 
 def move_lane(z, k, tail, par):
-    """A moved body where it is told to be; it is not kicked, and free motion leaves it alone."""
+    """Move a prescribed body to its pose; it is not kicked, and free motion does not change it."""
     j = par.drive_body[k]
     at = lane_place(z, j)
     n = stride_of(z)
@@ -188,7 +189,7 @@ def keep_driven(z, par):
 
 
 def recall_driven(z, par):
-    """Back from there."""
+    """Restore them."""
     views.recall(z, par)
     first = tail_place(z, 0, par)
     for i in range(par.kept_tail.shape[0]):
@@ -197,7 +198,7 @@ def recall_driven(z, par):
 
 @apart
 def gather_driven(z, par):
-    """r, q, p, y, clocks and works into par.gathered, with the pending kick made."""
+    """r, q, p, y, clocks and works into par.gathered, with the pending kick applied."""
     gather(z, par)
     out = par.gathered
     n = par.mass.shape[0]

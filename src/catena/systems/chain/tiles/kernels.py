@@ -1,17 +1,19 @@
 """The sweep over a chain in tiles: kick, free motion, particles and forces of all bodies in one pass over memory.
 
-A tile holds a number of bodies side by side: quantity c of body i stands at w[c * stride + i], so that a loop over i is one over
-lanes of vector registers. Everything that a sweep touches stands in one array, z, and lanes and stride are literals of the
-compiled code: so all distances are known and nothing can overlap. Column `lanes` of r and x repeats the first body of the next tile;
-column -1 of f and t, the last of the padding of the row before, is the last link of the tile before. In a ring the first body is repeated
-behind the last one, in a column that nothing else needs, and the last link of the last tile stands before the first body.
+A tile holds a number of bodies side by side: quantity c of body i is w[c * stride + i], so that a loop over i runs over
+the lanes of vector registers. Everything that a sweep touches is in one array, z, and lanes and stride are literals of
+the compiled code: so all offsets are known and nothing can alias. Column `lanes` of r and x repeats the first body of
+the next tile; column -1 of f and t, the last of the padding of the previous row, is the last link of the previous tile.
+In a ring the first body is repeated after the last one, in a column that nothing else needs, and the last link of the
+last tile is also stored before the first body.
 
 Link i joins bodies i and i + 1. With d = r_i - r_{i+1} and a_k = x_k + d, the forces w_k = sum_l A (a_k - x'_l) give
 f = sum w_k and t = sum a_k x w_k: +f acts on body i, -f on body i + 1, the torques are s = t - d x f and -t, because the forces
-are central. So each pair is computed once, nothing is added up on the right body, and momentum is kept to round-off.
+are central. So each pair is computed once, nothing is accumulated on the right body, and momentum is conserved to
+round-off.
 
-z ends with two numbers: whether constants and forces stand in it, and the length of a kick that is still to be made with them:
-the last kick of a step and the first of the next are one.
+z ends with two numbers: whether it holds constants and forces, and the length of a kick that is still to be made with
+them: the last kick of a step and the first of the next are merged.
 """
 
 from ....geometry.quaternion import HOLD, to_body
@@ -19,32 +21,32 @@ from ....kernels.marks import apart, size, slot, within
 from ....kernels.views import is_closed, multiply_add, rotate, rotate_lane
 
 PADDING = 8
-# Rows of a tile: p, y, the low parts of p, y, r, q (their compensation), f, t, s, r, q, x. No loop may write above the rows that
-# it reads from neighbouring columns: the compiler would fear that it reads what it has just written.
+# Rows of a tile: p, y, the low parts of p, y, r, q (their compensation), f, t, s, r, q, x. No loop may write above the
+# rows that it reads from neighbouring columns: the compiler would suspect that it reads what it has just written.
 P, Y, LOW, F, T, S, R, Q, X = 0, 3, 6, 19, 22, 25, 28, 31, 35
 LOW_P, LOW_Y, LOW_R, LOW_Q = 6, 9, 12, 15
-# After x, what stays: inverse mass, whether the body moves, turns and has a next one, load, its shape (particles, axes), the constants of
-# the link to the next one; then the rotor's constants.
+# After x, the constants: inverse mass, whether the body moves, turns and has a next one, load, its shape (particles,
+# axes), the constants of the link to the next one; then the constants of the rotor.
 INVERSE_MASS, MOVES, TURNS, LINKED, LOAD, SHAPE = 0, 1, 2, 3, 4, 7
 SPIN_ROWS = 33
-FAR = 1e3  # distance of the bodies that fill the last tile up: their links are computed and thrown away
+FAR = 1e3  # distance of the bodies that fill up the last tile: their links are computed and ignored
 
 
 @size
 def lane_count(w):
-    """Bodies of a tile; always replaced by a literal."""
+    """Number of bodies in a tile; always replaced by a literal."""
     return w.shape[0]
 
 
 @size
 def count_placed(w):
-    """Rows of x: what is placed for the links, of the particles and of the axes of a body; always replaced by a literal."""
+    """Rows of x: what is placed for the links, particles and axes of a body; always replaced by a literal."""
     return w.shape[0]
 
 
 @size
 def shape_count(w):
-    """Rows of constants from which x is placed, and of the link potential; always replaced by a literal."""
+    """Rows of constants from which x is computed, and of the link potential; always replaced by a literal."""
     return w.shape[0]
 
 
@@ -64,28 +66,28 @@ def link_lanes(w, pair):
 
 
 def stride_of(w):
-    """Numbers of a row."""
+    """Length of a row."""
     return lane_count(w) + PADDING
 
 
 def constants_row(w):
-    """Where the constants of the bodies begin."""
+    """First row of the constants of the bodies."""
     return X + count_placed(w)
 
 
 def spin_row(w):
-    """Where the constants of the rotor begin."""
+    """First row of the constants of the rotor."""
     return constants_row(w) + SHAPE + shape_count(w)
 
 
 def tile_size(w):
-    """Numbers of a tile."""
+    """Length of a tile."""
     return (spin_row(w) + SPIN_ROWS) * stride_of(w)
 
 
 @within
 def gain(w, high, low, d):
-    """w[high] += d, its rounding error kept in w[low]."""
+    """w[high] += d, with its rounding error kept in w[low]."""
     d += w[low]
     before = w[high]
     after = before + d
@@ -94,7 +96,7 @@ def gain(w, high, low, d):
 
 
 def kick_lanes(w, push, glide):
-    """p += push f, y += push tau; returns how many bodies are too fast for `rotate_lane`."""
+    """p += push f, y += push tau; returns the number of bodies that are too fast for `rotate_lane`."""
     n = stride_of(w)
     fixed = constants_row(w) * n
     spin = spin_row(w) * n
@@ -142,7 +144,7 @@ def shift_lane(w, i, n, fixed, glide):
 
 @within
 def turn_lane(w, i, n, fixed, spin, glide):
-    """Free rotation of body i: q += q (rho - 1), with what `hold_length` gives back of its length."""
+    """Free rotation of body i: q += q (rho - 1), with the correction of its length by `hold_length`."""
     q0 = w[Q * n + i]
     q1 = w[(Q + 1) * n + i]
     q2 = w[(Q + 2) * n + i]
@@ -162,7 +164,7 @@ def turn_lane(w, i, n, fixed, spin, glide):
 
 @apart
 def drift_with_fast_bodies(w, t, glide, par):
-    """The same where some bodies are too fast for `rotate_lane`: those are turned one by one."""
+    """The same if some bodies are too fast for `rotate_lane`: these are turned one by one."""
     n = stride_of(w)
     fixed = constants_row(w) * n
     spin = spin_row(w) * n
@@ -199,7 +201,7 @@ def turn_alone(w, i, n, j, glide, par):
 
 @within
 def link_tile(z, t, par):
-    """Forces of the links of tile t, whose successor has its particles placed."""
+    """Forces of the links of tile t; the particles of the next tile must have been placed."""
     tiles = par.lanes.shape[0]
     lanes = lane_count(z)
     n = stride_of(z)
@@ -222,7 +224,7 @@ def link_tile(z, t, par):
 
 
 def repeat_first(z, w, i):
-    """The first body of a ring once more, in column i of the last tile w, behind the last body."""
+    """Repeat the first body of a ring in column i of the last tile w, after the last body."""
     n = stride_of(z)
     for c in range(3):
         w[(R + c) * n + i] = z[(R + c) * n]
@@ -231,14 +233,15 @@ def repeat_first(z, w, i):
 
 
 def close_ring(z, w, i):
-    """The link of the last body, in column i of the last tile w, to where the first body looks for the link before it."""
+    """Copy the link of the last body, in column i of the last tile w, to where the first body reads its previous
+    one."""
     n = stride_of(z)
     for c in range(6):
         z[(F + c) * n - 1] = w[(F + c) * n + i]
 
 
 def begin_tiles(start, z):
-    """r, q, p, y of the view "split" in tiles, into z; nothing known of the forces, no kick pending."""
+    """r, q, p, y of the view "split" in tiles, into z; forces are unknown, no kick is pending."""
     count = start.shape[0] // 13
     lanes = lane_count(z)
     n = stride_of(z)
@@ -266,7 +269,7 @@ def begin_tiles(start, z):
 
 @apart
 def settle_tiles(z, par):
-    """Constants into their rows; particles and forces of the positions in z."""
+    """Fill in the constants; compute particles and forces at the positions in z."""
     n = stride_of(z)
     length = tile_size(z)
     tiles = par.lanes.shape[0]
@@ -282,7 +285,7 @@ def settle_tiles(z, par):
 
 
 def copy_state(w, kept, n):
-    """p, y, r, q and their low parts of a tile, which stand in the same places of both."""
+    """Copy p, y, r, q and their low parts of a tile, which have the same places in both."""
     for k in range(F * n):
         kept[k] = w[k]
     for k in range(R * n, X * n):
@@ -290,7 +293,7 @@ def copy_state(w, kept, n):
 
 
 def keep_tiles(z, par):
-    """The state of all tiles, into par.kept."""
+    """Save the state of all tiles in par.kept."""
     length = tile_size(z)
     for t in range(par.lanes.shape[0]):
         copy_state(z[t * length : (t + 1) * length], par.kept[t], stride_of(z))
@@ -298,7 +301,7 @@ def keep_tiles(z, par):
 
 @apart
 def recall_tiles(z, par):
-    """Back from there."""
+    """Restore it."""
     length = tile_size(z)
     for t in range(par.lanes.shape[0]):
         copy_state(par.kept[t], z[t * length : (t + 1) * length], stride_of(z))
@@ -329,7 +332,7 @@ def sweep_tiles(z, e, push, glide, par):
 
 
 def sweep_some_tiles(z, push, glide, par, begin, end):
-    """`sweep_tiles` for the tiles begin to end - 1, but for the links of the last one: they wait for the particles of the next."""
+    """`sweep_tiles` for the tiles begin to end - 1, without the links of the last: they wait for the next particles."""
     length = tile_size(z)
     for t in range(begin, end):
         status = move_tile(z[t * length : (t + 1) * length], t, push, glide, par)
@@ -341,13 +344,13 @@ def sweep_some_tiles(z, push, glide, par, begin, end):
 
 
 def link_one_tile(z, par, part):
-    """The links of a tile, where the next one has its particles placed."""
+    """The links of a tile; the particles of the next one must have been placed."""
     link_tile(z, part, par)
 
 
 @apart
 def gather(z, par):
-    """r, q, p, y of all bodies into par.gathered, as the other views have them, with the pending kick made."""
+    """r, q, p, y of all bodies into par.gathered, as in the other views, with the pending kick applied."""
     out = par.gathered
     count = par.mass.shape[0]
     lanes = lane_count(z)

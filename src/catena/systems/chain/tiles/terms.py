@@ -1,9 +1,12 @@
-"""What acts at the links of a chain in tiles, where links differ: which potentials meet at which particles, and where their constants stand.
+"""Interactions of the links of a chain in tiles, if links differ: which potentials act between which particles, and the
+places of their constants.
 
-Lanes hold links side by side and all do the same, so what differs between links stands in rows: constants, and a number by which a link chooses
-among the potentials that occur at the same two particles in some link. Bodies with fewer particles than others hold their last one once more,
-and no link chooses what acts there. What is chosen nowhere is not computed at all: bodies of four and of five particles in turn have no pair of two
-fifth ones.
+Lanes hold links side by side and all execute the same code, so whatever differs between links is stored in rows:
+constants, and a number by which
+a link selects among the potentials that occur at the same two particles in some link. Bodies with fewer particles than
+others repeat their last one, and no link selects an interaction there. What no link selects is not computed at all:
+alternating bodies of four and of five particles
+have no pair of two fifth particles.
 """
 
 from __future__ import annotations
@@ -24,21 +27,21 @@ NOBODY = -1  # chooses nothing
 
 
 class Term(NamedTuple):
-    """A potential at links that differ in its constants at most."""
+    """A potential at links that differ at most in its constants."""
 
     kernel: Kernel
     width: int  # constants
     at: int  # the first of them: among those of all pair potentials, or the first row
     in_rows: bool
-    chosen: tuple[int, int] | None  # row and number by which links choose it; None: it acts at all links
+    chosen: tuple[int, int] | None  # row and number by which links select it; None: it acts at all links
 
 
 class Terms(NamedTuple):
-    """All that acts at the links of a chain."""
+    """All interactions at the links of a chain."""
 
     pairs: dict[tuple[int, int], tuple[Term, ...]]  # by particle of the left and of the right body
     bonds: tuple[Term, ...]
-    rows: Array  # (links, rows): what differs between links
+    rows: Array  # (links, rows): whatever differs between links
 
     @property
     def kernels(self) -> list[Kernel]:
@@ -47,12 +50,12 @@ class Terms(NamedTuple):
 
     @property
     def evaluations(self) -> int:
-        """Pair potentials that are computed for each link, chosen or not."""
+        """Number of pair potentials that are computed for each link, selected or not."""
         return sum(map(len, self.pairs.values()))
 
 
 class Rows:
-    """Rows of numbers for all links, each kept once."""
+    """Rows of numbers for all links, each stored once."""
 
     def __init__(self, links: int) -> None:
         self._links = links
@@ -60,7 +63,7 @@ class Rows:
         self._known: dict[tuple[str, Hashable], int] = {}
 
     def place(self, key: tuple[str, Hashable], columns: Array) -> int:
-        """The first row of these (links, width), which are known by their key: what differs is told by structure, never by value."""
+        """The first row of these (links, width), identified by their key: by structure, never by value."""
         if key not in self._known:
             self._known[key] = sum(column.shape[1] for column in self._columns)
             self._columns.append(columns)
@@ -68,7 +71,7 @@ class Rows:
 
     @property
     def table(self) -> Array:
-        """All of them, (links, rows)."""
+        """All rows, (links, rows)."""
         return np.concatenate([np.zeros((self._links, 0)), *self._columns], axis=1)
 
 
@@ -81,7 +84,7 @@ def terms_of(acting: Interactions) -> Terms:
 
 
 def pairs_that_act(acting: Interactions) -> float:
-    """Pairs of particles between which something acts, for a link, on the average."""
+    """Mean number per link of pairs of particles that interact."""
     kinds = np.bincount(acting.kinds[1])
     return float(((acting.numbers_of_pairs() >= 0).sum(axis=(1, 2)) * kinds).sum() / acting.count)
 
@@ -104,7 +107,7 @@ def _bonds(acting: Interactions, rows: Rows) -> tuple[Term, ...]:
 
 
 def _pairs(acting: Interactions, rows: Rows) -> dict[tuple[int, int], tuple[Term, ...]]:
-    """For each two places of particles, in the order in which forces are added up, what acts there."""
+    """For each two places of particles, in the order in which forces are summed, the interactions there."""
     numbers, kind_of_link = acting.numbers_of_pairs(), acting.kinds[1]
     found: dict[tuple[int, int], tuple[Term, ...]] = {}
     known: dict[bytes, tuple[Term, ...]] = {}
@@ -120,7 +123,7 @@ def _pairs(acting: Interactions, rows: Rows) -> dict[tuple[int, int], tuple[Term
 def _cell(
     acting: Interactions, column: NDArray[np.int64], kind_of_link: NDArray[np.int64], rows: Rows
 ) -> tuple[Term, ...]:
-    """The potentials that links of all kinds have at two places, by their numbers for each kind."""
+    """The potentials of links of all kinds at two places, by their numbers for each kind."""
     potentials, places = acting.pair_set.potentials, acting.pair_set.places
     kernels: dict[Kernel, list[int]] = {}
     for number in np.unique(column[column >= 0]).tolist():

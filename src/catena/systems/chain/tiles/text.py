@@ -1,7 +1,7 @@
-"""Kernels over the particles of a tile, written out for their number.
+"""Generated kernels over the particles of a tile, unrolled for their number.
 
-A loop over particles inside one over bodies is not turned into vector instructions: written as a loop, the forces of 16 pairs
-take 5.5 times as long.
+A loop over particles inside a loop over bodies is not vectorised: written as a loop, the forces of 16 pairs take 5.5
+times as long.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .bonds import bond_force, push_of_bond
 from .kernels import LINKED, PADDING, SHAPE, F, Q, R, S, T, X, shift_lane, turn_lane
 from .terms import Term, Terms
 
-AXES = 4  # numbers of a quaternion
+AXES = 4  # components of a quaternion
 USES: tuple[tuple[str, Filling], ...] = (
     ("multiply_add", multiply_add),
     ("rotation", rotation),
@@ -33,9 +33,9 @@ TURNED = ((0, 1, 2), (1, 2, 0), (2, 0, 1))  # (c, a, b): component c of a cross 
 
 
 class Shape(NamedTuple):
-    """What is placed of a body, and what a link reads: particles that interact, and what acts."""
+    """What is placed of a body, and what a link reads: interacting particles and potentials."""
 
-    particles: int  # of the bodies that have most; 0: there is no pair potential
+    particles: int  # largest number of particles of a body; 0: there is no pair potential
     terms: Terms
 
     @property
@@ -55,39 +55,39 @@ class Shape(NamedTuple):
 
     @property
     def rows_of_links(self) -> int:
-        """The first of the latter."""
+        """The first row of the latter."""
         return SHAPE + self.placed
 
 
 class Places(Protocol):
-    """How a text names what stands in a row, for the body that it is about."""
+    """Names of the numbers in a row, for the body of a text."""
 
     def own(self, row: int) -> str:
-        """Of the body."""
+        """A number of the body."""
 
     def next(self, row: int) -> str:
-        """Of the next one: rows of r and x."""
+        """A number of the next body: rows of r and x."""
 
     def fixed(self, row: int) -> str:
-        """Of what stays of the body, counted from the first of these rows."""
+        """A constant of the body; rows are counted from the first constant."""
 
 
 class Lanes(NamedTuple):
-    """Of body i of a tile with rows of so many numbers."""
+    """For body i of a tile with rows of this length."""
 
     stride: int
-    first: int  # row of what stays
+    first: int  # row of the first constant
 
     def own(self, row: int) -> str:
-        """Of the body."""
+        """A number of the body."""
         return f"w[{row * self.stride} + i]"
 
     def next(self, row: int) -> str:
-        """Of the next one."""
+        """A number of the next body."""
         return f"w[{row * self.stride + 1} + i]"
 
     def fixed(self, row: int) -> str:
-        """Of what stays of the body."""
+        """A constant of the body."""
         return self.own(self.first + row)
 
 
@@ -116,14 +116,14 @@ def drift_text(lanes: int, shape: Shape) -> Written:
 def link_text(lanes: int, shape: Shape) -> Written:
     """f, t and s of the links between body i and body i + 1.
 
-    Constants that are the same for all links are copied before the loop: they could overlap with what it writes.
+    Constants that are equal for all links are copied before the loop: in memory they could alias what it writes.
     """
     lines = link_lines(in_lanes(lanes, shape), shape)
     return _lanes_text("link_lanes", "w, pair", lanes, lines, copy_constants(shape), acting(shape))
 
 
 def acting(shape: Shape) -> Iterator[tuple[str, Filling]]:
-    """The names of the potentials in the text; those of particles with an exp that lanes are faster with."""
+    """The names of the potentials in the text; those of particles with an exp that is faster on lanes."""
     for number, kernel in enumerate(shape.terms.kernels):
         yield f"force{number}", bind(kernel, {elementary.exp: exp_in_lanes})
     for number, term in enumerate(shape.terms.bonds):
@@ -131,7 +131,7 @@ def acting(shape: Shape) -> Iterator[tuple[str, Filling]]:
 
 
 def copy_constants(shape: Shape) -> Iterator[str]:
-    """Constants of pairs that are the same for all links, in registers."""
+    """Constants of pairs that are equal for all links, in registers."""
     same = {term for terms in shape.terms.pairs.values() for term in terms if not term.in_rows}
     for at, width in sorted({(term.at, term.width) for term in same}):
         yield f"pair{at} = held(({''.join(f'pair[{at + k}], ' for k in range(width))}))"
@@ -176,7 +176,7 @@ def link_lines(at: Places, shape: Shape) -> Iterator[str]:
         yield from (f"{name}{c} = 0.0" for name in "ft" for c in range(3))
     yield from _pair_lines(at, shape)
     yield from _bond_lines(at, shape)
-    # what is beyond the last body may not even be finite
+    # values beyond the last body may not even be finite
     yield f"linked_on = {at.fixed(LINKED)} > 0.0"
     for c, a, b in TURNED:
         yield f"s{c} = multiply_add(d{b}, f{a}, multiply_add(-d{a}, f{b}, t{c}))"
@@ -186,7 +186,7 @@ def link_lines(at: Places, shape: Shape) -> Iterator[str]:
 
 
 def _is_chosen(term: Term, at: Places, shape: Shape) -> str:
-    """Whether a link chooses a term that not all links choose."""
+    """Whether a link selects a term that not all links select."""
     assert term.chosen is not None
     row, number = term.chosen
     return f"{at.fixed(shape.rows_of_links + row)} == {float(number)}"
@@ -224,7 +224,8 @@ def _pair_lines(at: Places, shape: Shape) -> Iterator[str]:
 
 
 def _push_lines(terms: tuple[Term, ...], l: int, at: Places, shape: Shape) -> Iterator[str]:
-    """g: what acts between a and particle l of the next body. All terms are computed, then one is chosen: a branch would leave the lanes."""
+    """g: the interaction of a with particle l of the next body. All terms are computed and one selected: no branch, or
+    no vectors."""
     for c in range(3):
         yield f"x{c} = a{c} - b{l}{c}"
     yield "x = multiply_add(x2, x2, multiply_add(x1, x1, x0 * x0))"
@@ -240,7 +241,7 @@ def _push_lines(terms: tuple[Term, ...], l: int, at: Places, shape: Shape) -> It
 
 
 def _bond_lines(at: Places, shape: Shape) -> Iterator[str]:
-    """What the link potentials add to f and t."""
+    """Contribution of the link potentials to f and t."""
     axes = X + 3 * shape.particles
     own = ", ".join(at.own(axes + c) for c in range(4))
     other = ", ".join(at.next(axes + c) for c in range(4))

@@ -1,7 +1,7 @@
 """A chain in tiles: the view in which splittings run at the speed of vector registers.
 
-Bodies lie side by side in tiles (`kernels` has the layout, `terms` what acts at their links). Offered to chains of bodies with
-few particles.
+Bodies lie side by side in tiles (`kernels` has the layout, `terms` the interactions of their links). Offered to chains
+of bodies with few particles.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ if TYPE_CHECKING:
     from ..chain import Chain
 
 MOST_PARTICLES = 8
-MOST_EVALUATIONS = 96  # of pair potentials for a link, written out one by one: what takes long to compile
-MOST_IN_VAIN = 4.0  # as many as those that act; the plain view takes about eight times as long for each
-WIDE, NARROW = 64, 8  # bodies of a tile; the time for each is 1.27 times longer in narrow tiles
+MOST_EVALUATIONS = 96  # of pair potentials for a link, unrolled: more would take long to compile
+MOST_IN_VAIN = 4.0  # evaluations for each one that acts; the plain view takes about eight times as long for each
+WIDE, NARROW = 64, 8  # bodies of a tile; each takes 1.27 times as long in narrow tiles
 NARROW_COST = 1.27
 
 
 def tile_width(count: int) -> int:
-    """Bodies of a tile, for the least work with those that fill the last one up."""
+    """Bodies of a tile, chosen for the least work including the bodies that fill up the last one."""
     wide, narrow = (-(-count // width) * width for width in (WIDE, NARROW))
     return WIDE if wide <= NARROW_COST * narrow else NARROW
 
 
 def shape_of(chain: Chain) -> Shape | None:
-    """What is placed and read for the links of a chain; None where that would be too much."""
+    """What is placed and read for the links of a chain; None if that would be too much."""
     acting, bodies = chain.interactions, chain.alike.distinct
     particles = max(len(body.particles) for body in bodies) if acting.has_pairs else 0
     if particles > MOST_PARTICLES or (acting.has_bonds and not all(body.moments.all() for body in bodies)):
@@ -64,7 +64,7 @@ def shape_of(chain: Chain) -> Shape | None:
 
 
 def tiles_view(chain: Chain, width: int | None = None) -> View | None:
-    """The view, with tiles of so many bodies; None where it does not fit the chain."""
+    """The view, with tiles of `width` bodies; None if it does not suit the chain."""
     m = shape_of(chain)
     if m is None:
         return None
@@ -105,7 +105,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
 
 
 def bodies_of(count: int, lanes: int, m: Shape, fills: Mapping[Slot, Filling]) -> Bodies:
-    """The same by a thread for each body."""
+    """The same with a thread for each body."""
     own: dict[Slot, Filling] = {
         body_kernels.count_tiled: lanes, body_kernels.chain_count: count, body_kernels.place_body: body_text.place_body_text(lanes, m),
         body_kernels.link_body: body_text.link_body_text(lanes, m), body_kernels.see_before: body_text.see_text(),
@@ -125,18 +125,18 @@ def bodies_of(count: int, lanes: int, m: Shape, fills: Mapping[Slot, Filling]) -
 
 
 def body_of_variable(count: int, shape: tuple[int, int], m: Shape, variable: int) -> int:
-    """The body to which a variable belongs; what stands beside the bodies counts to the last."""
+    """The body of a variable; numbers beside the bodies belong to the last."""
     tile, rest = divmod(variable, row_count(m) * (shape[1] + PADDING))
     return min(tile * shape[1] + rest % (shape[1] + PADDING), count - 1)
 
 
 def row_count(m: Shape) -> int:
-    """Rows of a tile."""
+    """Number of rows of a tile."""
     return X + m.placed + SHAPE + m.constants + SPIN_ROWS
 
 
 def body_lanes(chain: Chain, shape: tuple[int, int], m: Shape) -> Array:
-    """What stays: masses, what is held, loads, particles, axes and links; nothing for the bodies that fill up."""
+    """The constants: masses, what is held, loads, particles, axes and links; zero for bodies that fill up."""
     par = chain.parameter_arrays()
     table = np.zeros((shape[0] * shape[1], SHAPE + m.constants))
     rows = table[: chain.count]
@@ -154,7 +154,7 @@ def body_lanes(chain: Chain, shape: tuple[int, int], m: Shape) -> Array:
 
 
 def fill_up(body: Body, count: int) -> Array:
-    """So many particles in principal axes: a body that has fewer holds its last one again, one that has none its centre."""
+    """`count` particles in principal axes: a body with fewer repeats its last one, a body without any its centre."""
     positions = body.principal_particles.positions if len(body.particles) else np.zeros((1, 3))
     return positions[np.minimum(np.arange(count), len(positions) - 1)]
 
@@ -165,7 +165,7 @@ def as_lanes(table: Array, shape: tuple[int, int]) -> Array:
 
 
 def spin_lanes(table: Array, bath: Array | None = None, *, shape: tuple[int, int]) -> Array:
-    """The same for constants of rotors, for which there are so many rows and no more; a bath has the last of them."""
+    """The same for constants of rotors, whose number of rows is fixed; a bath has the last of them."""
     room = SPIN_ROWS if bath is None else chain_bath.BATH
     if table.shape[1] > room:
         beside = "" if bath is None else " beside those of a bath"
@@ -174,8 +174,8 @@ def spin_lanes(table: Array, bath: Array | None = None, *, shape: tuple[int, int
         return as_lanes(table, shape)
     both = np.zeros((len(table), SPIN_ROWS))
     both[:, : table.shape[1]] = table
-    alike = np.delete(bath, [1, 2, 7, 8, 13, 14], axis=1)  # p2 and p3 are as p1
-    both[: len(bath), room:] = alike  # nothing for the bodies that fill up
+    alike = np.delete(bath, [1, 2, 7, 8, 13, 14], axis=1)  # p2 and p3 are like p1
+    both[: len(bath), room:] = alike  # zero for the bodies that fill up
     return as_lanes(both, shape)
 
 
@@ -188,12 +188,12 @@ def side_by_side(table: Array, shape: tuple[int, int]) -> Array:
 
 
 def to_tiles(chain: Chain, shape: tuple[int, int], m: Shape, state: State) -> Array:
-    """r, q, p, y in tiles; nothing known of the forces, no kick pending."""
+    """r, q, p, y in tiles; forces are unknown, no kick is pending."""
     return tiles_of_split(chain, shape, m, to_split(chain, state))
 
 
 def tiles_of_split(chain: Chain, shape: tuple[int, int], m: Shape, z: Array) -> Array:
-    """The same of the variables (..., 13 n) of the view "split"."""
+    """The same from the variables (..., 13 n) of the view "split"."""
     n, many = chain.count, z.shape[:-1]
     kept = np.zeros((*many, X * n + 1))
     for row, first, width in ((R, 0, 3), (Q, 3, 4), (P, 7, 3), (Y, 10, 3)):
@@ -204,12 +204,13 @@ def tiles_of_split(chain: Chain, shape: tuple[int, int], m: Shape, z: Array) -> 
 
 
 def fold_tiles(count: int, shape: tuple[int, int], m: Shape, z: Array) -> Array:
-    """What a chain goes on from, row by row for all bodies: all that moves, and the forces, with which the pending kick is made."""
+    """What a chain continues from, row by row for all bodies: everything that moves, and forces for the pending
+    kick."""
     rows = z[:-2].reshape(shape[0], row_count(m), shape[1] + PADDING)[:, :X, : shape[1]]
     kept = np.empty(X * count + 1)
     of_bodies = kept[:-1].reshape(X, count)
     whole, more = divmod(count, shape[1])
-    if whole:  # straight to its place: these are many megabytes for a long chain
+    if whole:  # copied directly: these are many megabytes for a long chain
         of_bodies[:, : count - more].reshape(X, whole, -1, copy=False)[...] = rows[:whole].transpose(1, 0, 2)
     of_bodies[:, count - more :] = rows[-1, :, :more]
     kept[-1] = z[-1]
@@ -217,7 +218,7 @@ def fold_tiles(count: int, shape: tuple[int, int], m: Shape, z: Array) -> Array:
 
 
 def unfold_tiles(chain: Chain, shape: tuple[int, int], m: Shape, kept: Array) -> Array:
-    """The tiles again; constants, particles and forces are settled by the next step, which finds the same ones."""
+    """The tiles from a checkpoint; the next step computes constants, particles and forces, with the same bits."""
     count, (tiles, lanes), many = chain.count, shape, kept.shape[:-1]
     table, whole = kept[..., :-1].reshape(*many, X, count), tiles - 1
     last = np.zeros((*many, X, lanes))
@@ -232,18 +233,18 @@ def unfold_tiles(chain: Chain, shape: tuple[int, int], m: Shape, kept: Array) ->
     rows[..., :whole, :X, :lanes] = np.moveaxis(before, -3, -2)
     rows[..., whole, :X, :lanes] = last
     rows[..., -1, R:Q, lanes] = rows[..., -1, R:Q, lanes - 1] + FAR
-    # the last link of the tile before, see `kernels`
+    # the last link of the previous tile, see `kernels`
     rows[..., 1:, F - 1 : S - 1, -1] = rows[..., :-1, F:S, lanes - 1]
     if chain.closed:
         rows[..., 0, F - 1 : S - 1, -1] = table[..., F:S, count - 1]
     z[..., -1] = kept[..., -1]
-    if not np.may_share_memory(rows, z):  # of many states they are a copy
+    if not np.may_share_memory(rows, z):  # for several states they are a copy
         z[..., :-2] = rows.reshape(*many, -1)
     return z
 
 
 def from_tiles(chain: Chain, shape: tuple[int, int], m: Shape, z: Array, time: float) -> State:
-    """The public state, with the pending kick made as `gather` makes it."""
+    """The public state, with the pending kick applied as in `gather`."""
     n, (tiles, lanes) = chain.count, shape
     rows = z[:-2].reshape(tiles, row_count(m), lanes + PADDING)
 
@@ -251,7 +252,7 @@ def from_tiles(chain: Chain, shape: tuple[int, int], m: Shape, z: Array, time: f
         return rows[:, first:last, :lanes].transpose(0, 2, 1).reshape(-1, last - first)[:n]
 
     def change(upper: int, lower: int) -> Array:
-        """Row `upper` of each link less row `lower` of the link before."""
+        """Row `upper` of each link minus row `lower` of the previous link."""
         before = np.roll(of_bodies(lower, lower + 3), 1, axis=0)
         before[0] *= chain.closed
         return of_bodies(upper, upper + 3) - before
