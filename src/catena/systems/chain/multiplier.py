@@ -5,7 +5,7 @@
 
 with V at the matrix M(q), 2 (q0^2 + q_i^2) - 1 in its diagonal, which is a rotation only for |q| = 1. Off the unit
 sphere this is not a Hamiltonian system: d|q|^2/dt = |q|^2 (q.g)/(2 J0) and d(q.g)/dt = -(1 - |q|^2) q.V_q, which grows
-exponentially where q.V_q > 0. On the sphere the motion is that of `chain_motion`, for every J0.
+exponentially where q.V_q > 0. On the sphere the motion is that of `motion`, for every J0.
 """
 
 from ...geometry.quaternion import carry, load4

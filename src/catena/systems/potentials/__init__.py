@@ -1,1 +1,1 @@
-"""What acts between bodies: pair potentials of distance, and link potentials of relative position and rotation."""
+"""Potentials between bodies: pair potentials of distance, and link potentials of relative position and rotation."""

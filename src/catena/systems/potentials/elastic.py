@@ -5,8 +5,9 @@ V = (x - x0).K (x - x0)/2, x = (r, t). With Q = R_a^T R_b, a turn by phi about n
     coordinates  "cayley": r = 2 tan(phi/2) n, |phi| < pi;      "exponential": r = phi n, |phi| < pi
     frame        "first": t = R_a^T D;                          "middle": t = (R_a Q^(1/2))^T D
 
-n has the same components in the axes of both bodies and in the middle frame, so that the frame concerns t alone. x0 are the coordinates
-of the link at rest in the same convention, not those of a deviation from it: the way of rigid-base models of DNA [lankas2009].
+n has the same components in the axes of both bodies and in the middle frame, so the frame affects only t. x0 are the
+coordinates of the link at rest in the same convention, not those of a deviation from it, as in rigid-base models of DNA
+[lankas2009].
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ COMPONENTS = (
     "t1",
     "t2",
     "t3",
-)  # in this order wherever six numbers stand: rotation, then translation
+)  # the order of all arrays of six numbers: rotation, then translation
 UPPER = np.triu_indices(6)
-SYMMETRIC = 1e-12  # of the largest element: what rounding leaves of a difference
+SYMMETRIC = 1e-12  # of the largest element: differences that rounding may leave
 SEMIDEFINITE = 1e-12  # of the diagonal
 ORTHOGONAL = 1e-9
-FARTHEST = 1e8  # of a Cayley vector: there, 2e-8 before half a turn, it has half of its digits
+FARTHEST = 1e8  # length of a Cayley vector: there, 2e-8 rad before half a turn, half of its digits are left
 
 TRANSLATIONS = {"first": kernels.first_translation, "middle": kernels.middle_translation}
 FORCES = {"first": kernels.first_force, "middle": kernels.middle_force}
@@ -81,9 +82,9 @@ class Elastic(Linkwise):
 
     It may be the same for all links or differ between them: each argument may have a leading axis for the links.
 
-    Cayley vectors make half a turn infinitely stiff. Rotation vectors jump there, from phi n to -phi n, and V with them, so this
-    potential is not suited to motions that reach half a turn. Prefer `BendTwist`, smooth everywhere, for large turns without
-    coupling.
+    Cayley vectors make half a turn infinitely stiff. Rotation vectors jump there, from phi n to -phi n, and so does V,
+    so this potential is not suitable for motions that reach half a turn. Prefer `BendTwist`, which is smooth
+    everywhere, for large rotations without coupling.
 
     In a potential for all links each number of the stiffness, and of the coordinates at rest, may be a text in t, or a table
     `Sampled(times, values)`.
@@ -146,7 +147,7 @@ class Elastic(Linkwise):
         return self.moves or (np.ndim(self.stiffness) == 2 and all(np.ndim(part) == 1 for part in self.rest))
 
     def of_link(self, link: int) -> Elastic:
-        """The potential of one link alone."""
+        """The potential of a single link."""
         if self.links is None:
             return self
         row = self.table[number_of_one(link, self.links, "Elastic.of_link.link")]
@@ -174,7 +175,8 @@ class Elastic(Linkwise):
 
     @property
     def strained(self) -> tuple[list[str], tuple[tuple[str, Filling], ...]]:
-        """Lines that find the strain x1 .. x6 and the stress m1 .. m6 of a link, for constants from place `at` on, and the kernels they call."""
+        """Lines that compute the strain x1 .. x6 and the stress m1 .. m6 of a link, constants from place `at`, and the
+        kernels they call."""
         part = self.part("link_energy")
         lines = TEXT["link_energy"].splitlines()[1:3]
         found = [
@@ -219,7 +221,7 @@ class Elastic(Linkwise):
     def converted(self, coordinates: Coordinates | None = None, frame: Frame | None = None) -> Elastic:
         """The link in another convention, with the same pose at rest and the same second derivatives of V there.
 
-        Away from rest the two differ by terms of third order in the strain: V is quadratic in one convention only.
+        Away from rest the two differ by terms of third order in the strain: V is quadratic in only one convention.
 
         Examples
         --------
@@ -315,7 +317,7 @@ def _check_stiffness(given: ArrayLike) -> Array:
     diagonal = np.sqrt(np.abs(np.einsum("nii->ni", stack)))
     unit = np.where(
         diagonal > 0.0, diagonal, np.sqrt(size)[:, None]
-    )  # turns and shifts are measured in different units
+    )  # rotations and translations have different units
     unit = np.where(unit > 0.0, unit, 1.0)
     lowest = np.linalg.eigvalsh(stack / (unit[:, :, None] * unit[:, None]))[:, 0]
     for j in np.flatnonzero(lowest < -SEMIDEFINITE)[:1].tolist():
@@ -325,7 +327,7 @@ def _check_stiffness(given: ArrayLike) -> Array:
 
 
 def _check_rest(given: Sequence[ArrayLike], coordinates: Coordinates) -> tuple[Array, Array]:
-    """Coordinates of the rotation, and the translation, of one link or of many."""
+    """Coordinates of the rotation, and the translation, of one link or of several."""
     where = "Elastic.rest"
     if isinstance(given, (str, Mapping)) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != 2:
         raise InputError(f"rest = {given!r:.60}", where=where, do="give two: the rotation and the translation")
@@ -338,7 +340,7 @@ def _check_rest(given: Sequence[ArrayLike], coordinates: Coordinates) -> tuple[A
             do="give coordinates (3,), a quaternion (4,) or a matrix (3, 3), with as many rows as the translation",
         )  # fmt: skip
     if shape == (3, 3):
-        with np.errstate(over="ignore", invalid="ignore"):  # of huge numbers; what comes out is refused
+        with np.errstate(over="ignore", invalid="ignore"):  # huge numbers overflow; the results are refused
             off = np.abs(np.swapaxes(turn, -1, -2) @ turn - np.eye(3)).max(axis=(-1, -2))
             wrong = np.atleast_1d(~((off <= ORTHOGONAL) & (np.linalg.det(turn) > 0.0)))
         for j in np.flatnonzero(wrong)[:1].tolist():
@@ -349,7 +351,7 @@ def _check_rest(given: Sequence[ArrayLike], coordinates: Coordinates) -> tuple[A
     if shape != (3,):
         matrices = turn if shape == (3, 3) else rotations.to_matrix(turn)
         turn = components_of(np.zeros(3), matrices, coordinates, "first")[..., :3]
-    with np.errstate(over="ignore"):  # infinite is no less than half a turn, too
+    with np.errstate(over="ignore"):  # inf counts as at least half a turn
         length = np.linalg.norm(turn, axis=-1)
     limit = np.pi if coordinates == "exponential" else FARTHEST
     for j in np.flatnonzero(~(np.atleast_1d(length) < limit))[:1].tolist():

@@ -1,6 +1,6 @@
 """Six coordinates of relative poses, as arrays: rotation r first, then translation t; `elastic` has the conventions.
 
-A second way beside the kernels of `elastic_kernels`: from quaternions, which know half a turn, too.
+An independent way beside the kernels of `elastic_kernels`: from quaternions, which also cover half a turn.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def pose_of(x: ArrayLike, coordinates: Coordinates, frame: Frame) -> tuple[Array
 
 
 def quaternion_of(r: Array, coordinates: Coordinates) -> Array:
-    """The rotation (..., 4) that coordinates (..., 3) mean."""
+    """The rotation (..., 4) for coordinates (..., 3)."""
     if coordinates == "exponential":
         return rotations.from_vector(r)
     return rotations.normalise(np.concatenate([np.ones((*r.shape[:-1], 1)), 0.5 * r], axis=-1))

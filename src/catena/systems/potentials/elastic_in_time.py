@@ -1,4 +1,4 @@
-"""Elastic links whose stiffness or rest depends on time: their numbers, texts and tables, in rows as `list_timed_values` names them."""
+"""Elastic links that depend on time: numbers, texts and tables, in rows with the names of `list_timed_values`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .pairwise import number_or_in_time
 
 
 class Moving(NamedTuple):
-    """Both in rows: (36,) and (6,)."""
+    """Stiffness and rest in rows: (36,) and (6,)."""
 
     stiffness: tuple[InTime, ...]
     rest: tuple[InTime, ...]
 
 
 def numbers_of(stiffness: ArrayLike, rest: Sequence[ArrayLike]) -> Moving | tuple[ArrayLike, Sequence[ArrayLike]]:
-    """Rows of numbers, texts in t and tables if there are texts or tables among them; else what was given, matrices again."""
+    """Rows of numbers, texts in t and tables if any text or table is given; otherwise the values, or matrices again."""
     if _are_numbers(stiffness) and isinstance(rest, Sequence) and all(map(_are_numbers, rest)):
         matrix = np.reshape(stiffness, (6, 6)) if _is_row(stiffness, 36) else stiffness
         return matrix, np.reshape(cast("Sequence[float]", rest), (2, 3)).tolist() if _is_row(rest, 6) else rest
@@ -56,7 +56,7 @@ def numbers_of(stiffness: ArrayLike, rest: Sequence[ArrayLike]) -> Moving | tupl
 
 
 def _are_numbers(given: object) -> bool:
-    """Whether numpy takes it for an array of numbers; long tables are not looked at one by one."""
+    """Whether numpy accepts it as an array of numbers; long tables are not checked element by element."""
     try:
         return np.asarray(given).dtype.kind in "fiu"
     except ValueError:
@@ -76,13 +76,13 @@ def _is_row(given: object, count: int) -> bool:
 
 
 def constants_of(given: object) -> tuple[float, ...]:
-    """The rest, then the upper triangle of the stiffness: numbers, or symbols that stand for them."""
+    """The rest, then the upper triangle of the stiffness: numbers, or symbols for them."""
     stiffness, rest = cast("tuple[tuple[float, ...], tuple[float, ...]]", given)
     return (*rest, *(stiffness[6 * i + j] for i in range(6) for j in range(i, 6)))
 
 
 def describe(given: object) -> dict[str, Json]:
-    """As a case writes them."""
+    """The description in a case."""
     stiffness, rest = cast("Moving", given)
     rows = [[describe_in_time(one) for one in stiffness[k : k + 6]] for k in range(0, 36, 6)]
     return {"stiffness": rows, "rest": [[describe_in_time(one) for one in part] for part in (rest[:3], rest[3:])]}

@@ -1,4 +1,4 @@
-"""Elastic links as kernels of d and Q; their constants, an `ElasticRow`, stand in par.link from place `at` on.
+"""Elastic links as kernels of d and Q; their constants, an `ElasticRow`, are in par.link from place `at` on.
 
 Q turns by phi about n; w = cos(phi/2) >= 0 and v = sin(phi/2) n are its quaternion. Both coordinate vectors are x = 2 G(w) v:
 
@@ -12,8 +12,8 @@ The middle frame is R_a H with H = Q^(1/2): its quaternion is half of that of Q,
 
     t = H^T d = d - v x d + b v x (v x d),      dt = H^T dd + t x (theta + b v x theta)/2.
 
-Nothing branches: what is computed is analytic in d and Q, so that slopes can be found by imaginary displacements, and vectors of links
-can be computed at once.
+Nothing branches: everything is analytic in d and Q, so that slopes can be computed by imaginary displacements, and
+arrays of links at once.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class ElasticRow(Record):
 def half_turn(q11, q12, q13, q21, q22, q23, q31, q32, q33):
     """w and v of Q, without cancellation.
 
-    1 + tr Q = 4 w^2 has no digits near half a turn, where the difference Q - Q^T = 4 w hat(v) still has: w^2 = w^4 + w^2 |v|^2
-    takes from both what they know.
+    1 + tr Q = 4 w^2 has no digits near half a turn, where the difference Q - Q^T = 4 w hat(v) still has them: w^2 = w^4
+    + w^2 |v|^2 combines both.
     """
     a = 0.25 * (1.0 + (q11 + q22 + q33))
     x = 0.25 * (q32 - q23)
@@ -63,7 +63,7 @@ def exponential_factors(w):
     """G and E of rotation vectors by the series of arccos(c)/sqrt(1 - c^2) = sum k!/(2k + 1)!! (1 - c)^k at half the angle.
 
     There c = cos(phi/4) = sqrt((1 + w)/2) and G(w) = P(c)/c. All terms are positive, 1 - c is below 0.3: no digit is lost at small
-    angles, and the first term that is left out is 3e-17 of the derivative.
+    angles, and the first omitted term is 3e-17 of the derivative.
     """
     c = math.sqrt(0.5 + 0.5 * w)
     u = 0.5 * (1.0 - w) / (1.0 + c)  # 1 - c
@@ -123,7 +123,7 @@ def middle_force(w, v, t, m):
 
 @within
 def strain(g, v, t, at, par):
-    """2 G v and t, less what they are at rest."""
+    """2 G v and t, minus their values at rest."""
     p = par.link
     i = at + ElasticRow.TURN
     j = at + ElasticRow.SHIFT

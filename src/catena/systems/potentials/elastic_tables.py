@@ -1,16 +1,16 @@
-"""Tables of elastic links as files, NumPy's npz or CSV, which say their convention by name: `Elastic.read`, `Elastic.write`.
+"""Tables of elastic links as files, NumPy's npz or CSV, that name their convention: `Elastic.read`, `Elastic.write`.
 
 Components are r1 r2 r3 t1 t2 t3, rotation and translation. A CSV has a column for each of them, the rest, and for each element of the
-stiffness, k_r1_r1, k_r1_r2, ..., k_t3_t3, one of k_r1_t2 and k_t2_r1 or both; columns are known by their names, in any order. Its
-convention stands in lines above them:
+stiffness, k_r1_r1, k_r1_r2, ..., k_t3_t3, one of k_r1_t2 and k_t2_r1 or both; columns are identified by name, in any
+order. The convention is given in lines above them:
 
     # coordinates: cayley
     # frame: middle
     # angle_unit: 0.2
 
-An npz has the arrays rotation, translation and stiffness, and the same names; `components` says in which order rows and columns of its
-stiffness stand. angle_unit: radians in the unit of the rotation coordinates, 1 if it is not said; pi/180 for degrees, 0.2 for
-the fifths of a radian of some DNA models, whose Cayley vectors are 10 tan(phi/2) n.
+An npz has the arrays rotation, translation and stiffness, and the same names; `components` gives the order of rows and
+columns of its stiffness. angle_unit: radians in the unit of the rotation coordinates, 1 if it is missing; pi/180 for
+degrees, 0.2 for the fifths of a radian of some DNA models, whose Cayley vectors are 10 tan(phi/2) n.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from .pairwise import check
 
 CONVENTION = ("coordinates", "frame", "angle_unit")
 ANGLE_UNIT = 1.0  # radians
-NAME = "name"  # of a column for people, which is not read
+NAME = "name"  # of a column for human readers, which is not read
 
 
 def write_table(links: Elastic, path: Path) -> None:
-    """All digits, so that reading gives the same links."""
+    """Write all digits, so that reading gives the same links."""
     convention = {"coordinates": links.coordinates, "frame": links.frame, "angle_unit": ANGLE_UNIT}
     if check_kind(path) == ".npz":
         turn, shift = links.rest
@@ -56,7 +56,7 @@ def write_table(links: Elastic, path: Path) -> None:
 
 
 def read_table(path: Path, given: Mapping[str, object]) -> Elastic:
-    """The links of a file; `given` says what it does not say of its convention, and may not say otherwise."""
+    """The links of a file; `given` adds what the file does not state of its convention, and must not contradict it."""
     stated, turn, shift, stiffness = (_from_npz if check_kind(path) == ".npz" else _from_csv)(path)
     convention = {name: _agree(name, stated.get(name), given.get(name), str(path)) for name in CONVENTION}
     unit = check(convention["angle_unit"], f"{path}, angle_unit", above=0.0)
@@ -78,7 +78,7 @@ def _head(a: str, b: str) -> str:
 
 
 def _agree(name: str, stated: object, given: object, where: str) -> object:
-    """What the file or the caller says, if they do not contradict each other."""
+    """The value from the file or the caller, if they do not contradict each other."""
     if stated is not None and given is not None and stated != given:
         raise InputError(
             f"the table says {name} = {stated}, not {given}", where=where, do="leave it out, and convert the links"
@@ -112,7 +112,7 @@ def _from_csv(path: Path) -> tuple[dict[str, object], Array, Array, Array]:
     try:
         lines = (
             read_regular(path, LARGEST, do="divide the table").decode("utf-8-sig").splitlines()
-        )  # spreadsheets put a mark first
+        )  # spreadsheets write a byte order mark first
     except OSError as trouble:
         raise InputError(f"the file cannot be read: {trouble.strerror}", where=where, do="give a table") from None
     except UnicodeDecodeError:

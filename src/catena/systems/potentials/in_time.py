@@ -1,8 +1,9 @@
-"""Potentials whose parameters depend on time: texts in t, or sampled tables, in the place of numbers.
+"""Potentials whose parameters depend on time: texts in t, or sampled tables, instead of numbers.
 
-A chain follows such a potential: at each time its constants are those of the numbers that the parameters have then, and its clock takes up
-dV/dt = sum_i dV/dp_i p_i' (page "Driven systems"). Both are derived from what the potential has anyway, its constants and the kernel of its
-energy, which are run with symbols for the parameters.
+A chain evaluates such a potential at each time with the values of its parameters then, and its clock accumulates
+dV/dt = sum_i dV/dp_i p_i' (page "Driven systems"). Constants and rates are derived from what the potential already has:
+its constants
+and the kernel of its energy, which are run with symbols for the parameters.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Piece(NamedTuple):
-    """A formula of a potential, and where it holds: comparisons of the square of the distance with expressions, and their answers."""
+    """A formula of a potential, and its domain: comparisons of the squared distance with expressions, with results."""
 
     where: tuple[tuple[str, sympy.Expr, bool], ...]
     value: sympy.Expr
@@ -46,7 +47,7 @@ SQUARE = "s"  # the square of a distance, in expressions
 
 
 def numbers_at(potential: One, t: float) -> One:
-    """The potential with the numbers that its parameters have at time t."""
+    """The potential with the values of its parameters at time t."""
     numbers = {name: number_at(value, t) for name, value in list_timed_values(potential).items()}
     return _with_numbers(potential, numbers)
 
@@ -56,7 +57,7 @@ def _with_numbers(potential: One, numbers: Mapping[str, object]) -> One:
 
 
 def _with_symbols(potential: One, symbols: Mapping[str, object]) -> One:
-    """The potential with symbols in the place of numbers: nothing is checked, and only its constants may be asked for."""
+    """The potential with symbols instead of numbers: nothing is checked, and only its constants may be used."""
     twin = object.__new__(type(potential))
     twin.__dict__.update({name: value for name, value in vars(potential).items() if name != "constants"})
     twin.__dict__.update(_fields(potential, symbols, _with_symbols))
@@ -68,7 +69,7 @@ def _with_symbols(potential: One, symbols: Mapping[str, object]) -> One:
 
 
 def number_at(value: InTime, t: float) -> float:
-    """A parameter at time t."""
+    """The value of a parameter at time t."""
     if isinstance(value, Sampled):
         return value.at(t)
     return value_at(parse(value, [TIME]), {TIME: t}) if isinstance(value, str) else value
@@ -79,9 +80,10 @@ def _fields(
     values: Mapping[str, object],
     make: Callable[[Pairwise, Mapping[str, object]], Pairwise],
 ) -> dict[str, object]:
-    """The fields of a potential with other values of the parameters that may depend on time, named as `list_timed_values` does.
+    """The fields of a potential with other values of the parameters that may depend on time, named as in
+    `list_timed_values`.
 
-    `make` gives potentials within it their values.
+    `make` sets these values in potentials inside it.
     """
 
     def inside(inner: Pairwise, prefix: str) -> Pairwise:
@@ -104,7 +106,8 @@ def _fields(
 
 
 class Moving(ABC, Generic[Kind]):
-    """What a potential that depends on time is for a chain: its numbers at one time, and how they change. Base of the two kinds.
+    """A potential that depends on time, as a chain uses it: its numbers at one time, and their rates. Base class of the
+    two kinds.
 
     Attributes
     ----------
@@ -115,26 +118,26 @@ class Moving(ABC, Generic[Kind]):
 
     @cached_property
     def now(self) -> Kind:
-        """Its numbers at the first time."""
+        """The potential with its numbers at the first time."""
         return self.at_first(self.given)
 
     @property
     def constants(self) -> tuple[float, ...]:
-        """Those at the first time."""
+        """The constants at the first time."""
         return self.now.constants
 
     @property
     def smoothness(self) -> float:
-        """How many derivatives by the distance are continuous."""
+        """Number of continuous derivatives by the distance."""
         return self.now.smoothness
 
     @property
     def torn_distance(self) -> float:
-        """That at the first time."""
+        """The distance at the first time."""
         return self.now.torn_distance
 
     def describe(self) -> dict[str, Json]:
-        """As it was given."""
+        """The description of the given potential."""
         return self.given.describe()
 
     @property
@@ -144,13 +147,14 @@ class Moving(ABC, Generic[Kind]):
 
     @property
     def tables(self) -> tuple[Sampled, ...]:
-        """Those among them."""
+        """The tables among them."""
         return tuple(value for value in self.timed_parameters.values() if isinstance(value, Sampled))
 
     def at_first(self, potential: One) -> One:
-        """The numbers at the time next to 0 at which all tables have values; a little later if there are none, since it may begin with nothing.
+        """The numbers at the time nearest to 0 at which all tables have values; slightly later without tables, since V
+        may start from zero.
 
-        There wells and frequencies are looked at.
+        Wells and frequencies are evaluated there.
         """
         low, high = span_of(self.tables)
         refusals: list[InputError] = []
@@ -162,13 +166,13 @@ class Moving(ABC, Generic[Kind]):
         raise refusals[0]
 
     def constants_of(self, symbols: Mapping[str, sympy.Symbol]) -> list[sympy.Expr]:
-        """The constants of the kernels, as expressions of the parameters."""
+        """The constants of the kernels, as expressions in the parameters."""
         import sympy
 
         return [sympy.sympify(constant) for constant in _with_symbols(self.given, symbols).constants]
 
     def energy_of(self, symbols: Mapping[str, sympy.Symbol]) -> list[Piece]:
-        """V, as expressions of the parameters and of the square of the distance, or of d and Q, and where each of them holds."""
+        """V, as expressions in the parameters and the squared distance, or d and Q, each with its domain."""
         constants = self.constants_of(symbols)
         try:
             return self._energy(constants)
@@ -184,7 +188,7 @@ class Moving(ABC, Generic[Kind]):
 
 @dataclass(frozen=True)
 class MovingPair(Moving[Pairwise], Pairwise):
-    """A pair potential that depends on time; all that is asked of it besides is that of its numbers at one time."""
+    """A pair potential that depends on time; all other properties are those of its numbers at one time."""
 
     given: Pairwise
 
@@ -196,12 +200,12 @@ class MovingPair(Moving[Pairwise], Pairwise):
 
     @property
     def length(self) -> float:
-        """Not always that of the well: a sum has the least of its terms."""
+        """The length, which is not always that of the well: a sum has the smallest of its terms."""
         return self.now.length
 
     @property
     def reach(self) -> float:
-        """It may grow."""
+        """Infinite, since the reach may grow."""
         return math.inf
 
     def _energy(self, constants: Sequence[sympy.Expr]) -> list[Piece]:
@@ -211,7 +215,7 @@ class MovingPair(Moving[Pairwise], Pairwise):
 
 @dataclass(frozen=True)
 class MovingLink(Moving[Linkwise], Linkwise):
-    """A link potential that depends on time, alike."""
+    """A link potential that depends on time."""
 
     given: Linkwise
 
@@ -220,7 +224,7 @@ class MovingLink(Moving[Linkwise], Linkwise):
 
     @property
     def strained(self) -> tuple[list[str], tuple[tuple[str, Filling], ...]]:
-        """Lines before its rate, and the kernels that they call: none unless it is a formula of a strain."""
+        """Lines before its rate, and the kernels that they call: none unless it is a formula in a strain."""
         return self.now.strained if isinstance(self.now, Elastic) else ([], ())
 
     def _energy(self, constants: Sequence[sympy.Expr]) -> list[Piece]:
@@ -235,11 +239,11 @@ class MovingLink(Moving[Linkwise], Linkwise):
 
 
 def pieces_of(energy: Callable[[sympy.Symbol], object]) -> list[Piece]:
-    """All formulas of a function of the square s of the distance that branches by comparing s with something."""
+    """All formulas of a function of the squared distance s that branches by comparing s with something."""
     import sympy
 
     class Asked(sympy.Symbol):  # type: ignore[misc]
-        """s, which answers comparisons one after the other as it is answered, then with no."""
+        """A symbol s that answers comparisons with a given sequence of results, then with False."""
 
         def __ge__(self, other: object) -> bool:
             return answer(">=", other)
@@ -271,7 +275,7 @@ def pieces_of(energy: Callable[[sympy.Symbol], object]) -> list[Piece]:
 
 
 def follow(potential: Potential) -> Potential:
-    """The potential with those parts that depend on time as `Moving`; the same one if there are none."""
+    """The potential with its time-dependent parts as `Moving`; the same object if there are none."""
     if isinstance(potential, MixedPotential):
         pairs, links = follow(potential.pairs), follow(potential.links)
         assert isinstance(pairs, Pairwise | PairTable) and isinstance(links, Linkwise)
@@ -313,7 +317,7 @@ def _is(one: object, other: object) -> bool:
 
 
 def _functions() -> SimpleNamespace:
-    """Functions of symbols, by the names that kernels call them by."""
+    """Functions on symbols, by the names that kernels use."""
     import sympy
 
     names = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")

@@ -1,4 +1,4 @@
-"""The named link potentials as kernels of d and Q; their constants stand in par.link from place `at` on.
+"""The named link potentials as kernels of d and Q; their constants are in par.link from place `at` on.
 
 Forces are (f1, f2, f3, c1, c2, c3): f = -dV/dd and c = -dV/dtheta for Q -> Q exp(hat theta). With (V_Q)_ij = dV/dQ_ij and
 M = Q^T V_Q that is c = (M23 - M32, M31 - M13, M12 - M21).
@@ -101,7 +101,7 @@ def gay_berne_force(d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33, at,
     v_a = v_f * f_a + v_g * g_a
     v_b = v_f * f_b + v_g * g_b
     v_c = v_f * f_c + v_g * g_c + 2.0 * half_nu * chi * chi * c * v / aligned
-    # d = r n: what changes a and b is across n
+    # d = r n: only components across n change a and b
     along = v_r - (v_a * a + v_b * b) * i
     u1 = v_b * n1
     u2 = v_b * n2

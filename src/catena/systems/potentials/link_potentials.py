@@ -42,11 +42,11 @@ ARGUMENTS = ", ".join([*POSITION, *(name.lower() for name in ROTATION)])
 
 
 class Linkwise(OfParameters):
-    """Base of the link potentials: frozen values, that is dataclasses, that add with +, also to pair potentials."""
+    """Base class of the link potentials: frozen dataclasses that add with +, also to pair potentials."""
 
     @abstractmethod
     def part(self, name: LinkKernel) -> Kernel:
-        """`kernel` with one more argument before par: the place in par.link where the constants begin."""
+        """`kernel` with one more argument before par: the index of the first constant in par.link."""
 
     @property
     def torn_distance(self) -> float:
@@ -55,21 +55,21 @@ class Linkwise(OfParameters):
 
     @property
     def links(self) -> int | None:
-        """How many links, one after the other, it has constants for; None: the same ones for any link."""
+        """Number of consecutive links for which it has constants; None: the same ones for any link."""
         return None
 
     def of_link(self, link: int) -> Linkwise:
-        """What acts at one link."""
+        """The potential of one link."""
         return self
 
     @property
     def resting_pose(self) -> tuple[Array, Array] | None:
-        """d (3,) and Q (3, 3) where it says that it rests, or (links, 3) and (links, 3, 3); None if it does not say."""
+        """d (3,) and Q (3, 3) at rest, or (links, 3) and (links, 3, 3); None if they are not known."""
         return None
 
     @property
     def table(self) -> Array:
-        """The constants, a row of them for each link: (1, width), or (links, width)."""
+        """The constants, one row for each link: (1, width), or (links, width)."""
         return np.array([self.constants], dtype=float)
 
     @property
@@ -83,11 +83,11 @@ class Linkwise(OfParameters):
         return Written(name, text, __name__, (("part", self.part(name)),))
 
     def energy(self, d: ArrayLike, rotation: ArrayLike) -> float:
-        """V for d (3,) and the rotation matrix Q (3, 3); nan where it is not defined."""
+        """V for d (3,) and the rotation matrix Q (3, 3); nan if it is undefined."""
         return float(self._at("link_energy", d, rotation)[0])
 
     def force(self, d: ArrayLike, rotation: ArrayLike) -> Array:
-        """f and c, six numbers, for d (3,) and the rotation matrix Q (3, 3); nan where V is not defined."""
+        """f and c, six numbers, for d (3,) and the rotation matrix Q (3, 3); nan if V is undefined."""
         return self._at("link_force", d, rotation)
 
     def _at(self, name: LinkKernel, d: ArrayLike, rotation: ArrayLike) -> Array:
@@ -126,7 +126,7 @@ class Linkwise(OfParameters):
         try:
             with np.errstate(all="ignore"):
                 found = kernel(*d.T, *rotation.reshape(-1, 9).T, par)
-        except (TypeError, ValueError):  # a branch takes one number
+        except (TypeError, ValueError):  # branches take only one number
             return None
         return [np.broadcast_to(part, len(d)) for part in (found if isinstance(found, tuple) else (found,))]
 
@@ -140,7 +140,7 @@ class Linkwise(OfParameters):
         return self.table[0]
 
     def describe(self) -> dict[str, Json]:
-        """As a case writes it: JSON that `potential_from` turns back into the same potential."""
+        """The description in a case: JSON from which `potential_from` makes the same potential."""
         fields = dataclasses.fields(self)
         values = {field.name: getattr(self, field.name) for field in fields}
         plain = {
@@ -151,7 +151,7 @@ class Linkwise(OfParameters):
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:
-        """The potential from what `describe` gave, without its kind."""
+        """The potential from the JSON of `describe`, without its kind."""
         return cls(**arguments)
 
     @overload
@@ -232,13 +232,13 @@ class LinkPotential(FromText, Linkwise):
 class BendTwist(Linkwise):
     """V = stretch/2 |d - d0|^2 + 2 (bend (w1^2 + w2^2) + twist w3^2), w the vector part of q0^-1 q.
 
-    For small angles this is the quadratic energy of a rod along the third axis. Written in T = R(q0)^T Q, where w1^2 + w2^2 =
+    For small angles this is the quadratic energy of a rod along the third axis. In T = R(q0)^T Q, with w1^2 + w2^2 =
     (1 - T33)/2 and w3^2 = (1 + T33 - T11 - T22)/4, it is a polynomial: smooth everywhere, whatever the sign of q.
 
     Parameters
     ----------
     stretch, bend, twist : stiffnesses: numbers, texts in t, or tables `Sampled(times, values)`
-    d0 : relative position at rest, given in the same ways
+    d0 : relative position at rest, in the same forms
     q0 : relative orientation at rest (quaternion of any norm, scalar first)
 
     Examples
@@ -292,7 +292,7 @@ class BendTwist(Linkwise):
 @register
 @dataclass(frozen=True)
 class GayBerne(Linkwise):
-    """Uniaxial bodies with axis u = R e3: a Lennard-Jones well whose range and depth depend on how they lie.
+    """Uniaxial bodies with axis u = R e3: a Lennard-Jones well whose range and depth depend on the orientations.
 
     n = d/|d|, a = n.u_a, b = n.u_b, c = u_a.u_b, S(x) = 2 (a^2 + b^2 - 2 x a b c)/(1 - x^2 c^2);
     range s = sigma (1 - chi S(chi)/2)^(-1/2), depth e = epsilon (1 - chi^2 c^2)^(-nu/2) (1 - chi' S(chi')/2)^mu,
@@ -348,7 +348,7 @@ class GayBerne(Linkwise):
 
     @property
     def torn_distance(self) -> float:
-        """rho > 4, as for Lennard-Jones, however the bodies lie: 3 sigma beyond the longest range."""
+        """Distance with rho > 4 in any orientation, as for Lennard-Jones: 3 sigma beyond the longest range."""
         return (max(self.kappa, 1.0) + 3.0) * self.sigma
 
     def part(self, name: LinkKernel) -> Kernel:
@@ -357,7 +357,7 @@ class GayBerne(Linkwise):
 
 @dataclass(frozen=True)
 class LinkSum(Summed, Linkwise):
-    """Link potentials that act together, as + makes it."""
+    """The sum of link potentials, made by +."""
 
     terms: tuple[Linkwise, ...]
 
@@ -401,7 +401,7 @@ class LinkSum(Summed, Linkwise):
 
 @dataclass(frozen=True)
 class MixedPotential:
-    """Pair potentials between particles and a link potential between bodies, as + makes it.
+    """Pair potentials between particles plus a link potential between bodies, made by +.
 
     Examples
     --------
@@ -416,7 +416,7 @@ class MixedPotential:
 
     @property
     def smoothness(self) -> float:
-        """Of the less smooth of the two."""
+        """That of the less smooth of the two."""
         return min(self.pairs.smoothness, self.links.smoothness)
 
     def __add__(self, other: Potential) -> MixedPotential:
@@ -436,7 +436,7 @@ class MixedPotential:
         return NotImplemented
 
     def describe(self) -> dict[str, Json]:
-        """As a case writes it."""
+        """The description in a case."""
         return {"kind": "PotentialSum", "terms": [self.pairs.describe(), self.links.describe()]}
 
 

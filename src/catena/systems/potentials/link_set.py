@@ -1,4 +1,4 @@
-"""The link potentials of one system as kernels: one function for all, told by a number which of them acts."""
+"""The link potentials of one system as kernels: one function for all, with a number that selects the one that acts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .link_potentials import ARGUMENTS, LinkKernel, Linkwise
 
 
 class LinkGroup(NamedTuple):
-    """Link potentials that differ in their constants only: one kernel of each kind, and a row of constants for each number."""
+    """Link potentials that differ only in their constants: one kernel of each kind, a row of constants for each."""
 
     first: int
     energy: Kernel
@@ -28,9 +28,10 @@ class LinkGroup(NamedTuple):
 
 
 class LinkSet:
-    """Link potentials numbered 0, 1, ... in the order given; one with constants for many links takes a number for each. At least one.
+    """Link potentials numbered 0, 1, ... in the given order; one with constants for several links has a number for
+    each. At least one.
 
-    Neighbours in this order that differ in constants only share their code, so other constants never change the text.
+    Consecutive ones that differ only in constants share their code, so other constants never change the text.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What potentials given as text share: named parameters, the constants that kernels make of them, and kernels that are derived."""
+"""Shared by potentials given as text: named parameters, constants computed from them, and derived kernels."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def check_parameters(parameters: object, taken: Sequence[str], where: str) -> dict[str, float]:
-    """Named numbers in the order of their names, so that no text depends on how they were listed."""
+    """Named numbers, sorted by name, so that no text depends on the order in which they were given."""
     named = _name(parameters, taken, where)
     return {name: check(value, f"{where}.parameters.{name}") for name, value in sorted(named.items())}
 
 
 def parameters_in_time(parameters: object, taken: Sequence[str], where: str, text: object) -> dict[str, InTime]:
-    """Named numbers, texts in t or tables, alike. A text of the potential in which t stands has it as a parameter."""
+    """The same with texts in t or tables. If the text of the potential contains t, t becomes a parameter."""
     named = _name(parameters, taken, where)
     made = {name: number_or_in_time(value, f"{where}.parameters.{name}") for name, value in named.items()}
     if isinstance(text, str) and TIME in parse(text, [*taken, *made, TIME], what="potential").names:
@@ -46,7 +46,7 @@ def _name(parameters: object, taken: Sequence[str], where: str) -> Mapping[str, 
 
 
 def constants_text(expressions: Sequence[sympy.Expr], parameters: Mapping[str, InTime]) -> str:
-    """Text of `constants(values)`: the expressions of parameters alone, found once and not in every step."""
+    """Text of `constants(values)`: expressions of parameters alone, computed once and not in every step."""
     load = {name: f"values[{k}]" for k, name in enumerate(parameters)}
     lines = write_lines([(f"c{k}", expression) for k, expression in enumerate(expressions)], load)
     made = "".join(f"c{k}, " for k in range(len(expressions)))
@@ -54,7 +54,7 @@ def constants_text(expressions: Sequence[sympy.Expr], parameters: Mapping[str, I
 
 
 def constant_values(text: str, parameters: Mapping[str, InTime], where: str) -> tuple[float, ...]:
-    """The parameters, then the constants made of them; none if they depend on time."""
+    """The parameters, then the constants computed from them; none if they depend on time."""
     given = tuple(value for value in parameters.values() if isinstance(value, float))
     if any(map(depends_on_time, parameters.values())):
         return ()
@@ -71,14 +71,14 @@ def constant_values(text: str, parameters: Mapping[str, InTime], where: str) -> 
 
 
 class FromText(ABC):
-    """Base of the potentials given as text: what is derived from it is remembered on disk, and the parameters become constants."""
+    """Base class of potentials given as text: derived kernels are cached on disk, parameters become constants."""
 
     text: str
     parameters: Mapping[str, InTime]
     _constants: tuple[float, ...]
 
     def _check(self, variables: Sequence[str], missing: str, *, do: str) -> None:
-        """Check the text and the parameters, and take what they mean; `missing` and `do` are said where the text names no variable."""
+        """Check and store text and parameters; `missing` and `do` are the message if the text contains no variable."""
         where = type(self).__name__
         parameters = parameters_in_time(self.parameters, variables, where, self.text)
         names = [*variables, *parameters]
@@ -91,17 +91,17 @@ class FromText(ABC):
 
     @property
     def constants(self) -> tuple[float, ...]:
-        """What the kernels read: the parameters, and what is made of them."""
+        """The numbers that the kernels read: the parameters, and the constants computed from them."""
         return self._constants
 
     def describe(self) -> dict[str, Json]:
-        """As a case writes it."""
+        """The description in a case."""
         parameters = {name: describe_in_time(value) for name, value in self.parameters.items()}
         return {"kind": type(self).__name__, "text": self.text, "parameters": parameters}
 
     @property
     def constants_kernel(self) -> Written:
-        """(values of the parameters) -> what the kernels need besides."""
+        """(values of the parameters) -> further constants of the kernels."""
         return self._write("constants", "constants")
 
     def _write(self, name: str, key: str) -> Written:
@@ -114,4 +114,4 @@ class FromText(ABC):
 
     @abstractmethod
     def _derive(self) -> str:
-        """JSON of the texts of the kernels, by name, with "constants" among them."""
+        """JSON of the texts of the kernels, by name, including "constants"."""

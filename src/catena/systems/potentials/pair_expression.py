@@ -56,7 +56,7 @@ class PairPotential(FromText, Pairwise):
         a = _times(-jacobian([v], ["r"])[0][0], 1 / r, r)
         slope = _times(jacobian([a], ["r"])[0][0] / 2, 1 / r, r)
         # even powers of r = sqrt(s) are powers of s: no root
-        root = sympy.sqrt(sympy.Symbol("r squared", positive=True))  # a space: no user's name
+        root = sympy.sqrt(sympy.Symbol("r squared", positive=True))  # names of users contain no space
         places = [*self.parameters, *(symbol.name for symbol in constants.symbols)]
         load = {"r squared": "s"} | {name: f"par.pair[at + {k}]" for k, name in enumerate(places)}
 
@@ -75,7 +75,7 @@ class PairPotential(FromText, Pairwise):
 
 
 def _times(expression: sympy.Expr, factor: sympy.Expr, r: sympy.Symbol) -> sympy.Expr:
-    """expression * factor, with the factor multiplied into sums of powers of r: r^-13/r is r^-14 = s^-7, without a root."""
+    """expression * factor, with the factor distributed over powers of r: r^-13/r is r^-14 = s^-7, without a root."""
 
     def is_power(term: sympy.Expr) -> bool:
         moving = term.as_independent(r, as_Add=False)[1]

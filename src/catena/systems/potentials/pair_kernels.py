@@ -1,4 +1,4 @@
-"""The named pair potentials as kernels of s = r^2; their constants stand in par.pair from place `at` on.
+"""The named pair potentials as kernels of s = r^2; their constants are in par.pair from place `at` on.
 
 For each: V, A = -(dV/dr)/r, so that the force on the first particle is A (x_a - x_b), and dA/ds for second derivatives.
 With V' and V'' by r, dA/ds = -(V'' + A)/(2 s).
@@ -35,7 +35,7 @@ def lennard_jones_slope(s, at, par):
 def lennard_jones_mean(s0, s1, at, par):
     """8 epsilon sigma^2 (u0^3 + u1^3 - 1) (u0^2 + u0 u1 + u1^2)/(s0 s1): the difference quotient with s1 - s0 divided out.
 
-    Nothing cancels, however small the change is, and there is one division.
+    There is no cancellation, however small the change is, and only one division.
     """
     i = par.pair[at] / (s0 * s1)
     u0 = s1 * i
@@ -45,7 +45,7 @@ def lennard_jones_mean(s0, s1, at, par):
 
 
 def wca_energy(s, at, par):
-    """4 epsilon (u^6 - u^3 + 1/4) as a square: nothing cancels towards the end of its reach."""
+    """4 epsilon (u^6 - u^3 + 1/4) as a square: no cancellation towards the end of its reach."""
     if s >= par.pair[at + 3]:
         return 0.0
     u = par.pair[at] / s
@@ -64,7 +64,7 @@ def wca_force(s, at, par):
 
 
 def wca_slope(s, at, par):
-    """As Lennard-Jones within its reach."""
+    """Like Lennard-Jones within its reach."""
     if s >= par.pair[at + 3]:
         return 0.0
     return lennard_jones_slope(s, at, par)

@@ -1,7 +1,7 @@
 """Pair potentials: V(r) of two particles at distance r.
 
-Each is a frozen value with `energy(r)` and `force(r)`; they add with +. `PairSet` turns them into kernels. In a chain the parameters of
-those with `timed` ones may be texts in t, or tables `Sampled(times, values)`.
+Each is a frozen dataclass with `energy(r)` and `force(r)`; they add with +. `PairSet` turns them into kernels. In a
+chain, the parameters listed in `timed` may be texts in t, or tables `Sampled(times, values)`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _WithSigma(Pairwise):
-    """What potentials of an energy and a size of particles have in common."""
+    """Base class of potentials with an energy and a size of particles."""
 
     epsilon: float
     sigma: float
@@ -55,7 +55,7 @@ class _WithSigma(Pairwise):
 @register
 @dataclass(frozen=True)
 class LennardJones(_WithSigma):
-    """V = 4 epsilon ((sigma/r)^12 - (sigma/r)^6): least, -epsilon, at 2^(1/6) sigma.
+    """V = 4 epsilon ((sigma/r)^12 - (sigma/r)^6): minimum -epsilon at 2^(1/6) sigma.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class LennardJones(_WithSigma):
         return kernels.lennard_jones_mean
 
     def _find_well(self) -> Well:
-        """Most attraction at r = (26/7)^(1/6) sigma; at 4 sigma it is 6e-4 of that."""
+        """The attraction is largest at r = (26/7)^(1/6) sigma; at 4 sigma it is 6e-4 of that."""
         u3 = 7.0 / 26.0
         cohesion = 24.0 * self.epsilon / self.sigma * (u3 - 2.0 * u3 * u3) * u3 ** (1.0 / 6.0)
         return Well(self.sigma, cohesion, 4.0 * self.sigma)
@@ -98,7 +98,7 @@ class LennardJones(_WithSigma):
 class WCA(_WithSigma):
     """The repulsion of Lennard-Jones alone: V + epsilon for r < 2^(1/6) sigma, else 0 [Weeks, Chandler & Andersen 1971].
 
-    The second derivative jumps where it ends (by 57.1 epsilon/sigma^2), so no method converges beyond order 2.
+    The second derivative jumps at the end (by 57.1 epsilon/sigma^2), so no method converges beyond order 2.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class Morse(Pairwise):
         return {"energy": kernels.morse_energy, "force": kernels.morse_force, "slope": kernels.morse_slope}[quantity]
 
     def _find_well(self) -> Well:
-        """Most attraction where e = exp(-a (r - r0)) = 1/2; it ends at the outer root of 4 e (1 - e) = 1e-3."""
+        """The attraction is largest where e = exp(-a (r - r0)) = 1/2; it ends where 4 e (1 - e) = 1e-3."""
         end = self.r0 - math.log(0.5 * FALLEN / (1.0 + math.sqrt(1.0 - FALLEN))) / self.a
         return Well(self.r0, 0.5 * self.depth * self.a, end)
 
@@ -217,7 +217,7 @@ class Yukawa(Pairwise):
         return {"energy": kernels.yukawa_energy, "force": kernels.yukawa_force, "slope": kernels.yukawa_slope}[quantity]
 
     def _find_well(self) -> Well:
-        """No distance is too close for it."""
+        """No well: no distance is too small."""
         return Well(0.0, 0.0 if self.strength > 0 else math.inf, math.inf)
 
 

@@ -1,4 +1,4 @@
-"""The pair potentials of one system as kernels: one function for all, told by a number which of them acts."""
+"""The pair potentials of one system as kernels: one function for all, with a number that selects the one that acts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .pairwise import Pairwise, Quantity, require_numbers
 
 
 class PairSet:
-    """Pair potentials numbered 0, 1, ... in the order given; None is no interaction.
+    """Pair potentials numbered 0, 1, ... in the given order; None means no interaction.
 
-    Neighbours in this order that differ in constants only share their code: their constants are found by the number,
-    without a branch. Other constants never change the text of a kernel.
+    Consecutive ones that differ only in constants share their code: the number selects the constants, without a branch.
+    Other constants never change the text of a kernel.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class PairSet:
                 raise InputError(f"{potential!r} is no pair potential", where="PairSet", do="give potentials of r")
             for term in getattr(potential, "terms", (potential,)):
                 if term is not None:
-                    require_numbers(term)  # a chain has followed those that depend on time
+                    require_numbers(term)  # a chain has already replaced those that depend on time
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -47,13 +47,14 @@ class PairSet:
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """Where the constants of each potential begin among all of them, and where the last ones end."""
+        """Index of the first constant of each potential, and the end of the last."""
         return np.cumsum([0, *(0 if p is None else len(p.constants) for p in self.potentials)])
 
     def kernel(self, name: str, constants: int = 0) -> Written:
         """pair_energy(s, which, par) -> V; pair_force(...) -> A = -(dV/dr)/r; pair_slope(...) -> dA/ds; s = r^2.
 
-        pair_mean(s0, s1, which, par) -> -2 (V1 - V0)/(s1 - s0). The constants stand in par.pair from place `constants` on.
+        pair_mean(s0, s1, which, par) -> -2 (V1 - V0)/(s1 - s0). The constants are in par.pair from place `constants`
+        on.
         """
         quantities: dict[str, Quantity] = {"pair_energy": "energy", "pair_force": "force", "pair_slope": "slope"}
         places = "s0, s1" if name == "pair_mean" else "s"

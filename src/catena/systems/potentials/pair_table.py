@@ -1,4 +1,4 @@
-"""A pair potential for each two types of particles."""
+"""A pair potential for each pair of particle types."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PairTable:
         return hash(tuple(self.pairs.items()))
 
     def between(self, first: Type, second: Type) -> Pairwise | None:
-        """The potential between particles of two types; None is no interaction, and there is none with the type "none"."""
+        """The potential between particles of two types; None means no interaction, as always with type "none"."""
         if NO_TYPE in (first, second):
             return None
         try:
@@ -71,32 +71,32 @@ class PairTable:
 
     @property
     def potentials(self) -> tuple[Pairwise, ...]:
-        """Those that act, each once."""
+        """The potentials that act, each once."""
         return tuple(dict.fromkeys(potential for potential in self.pairs.values() if potential is not None))
 
     @property
     def smoothness(self) -> float:
-        """Of the least smooth."""
+        """That of the least smooth one."""
         return min((potential.smoothness for potential in self.potentials), default=math.inf)
 
     @property
     def reach(self) -> float:
-        """Of the one that ends last."""
+        """The longest reach."""
         return max((potential.reach for potential in self.potentials), default=0.0)
 
     @property
     def length(self) -> float:
-        """The least that any has; `between(...).length` is that of a pair."""
+        """The smallest length; `between(...).length` is that of a pair."""
         return min((potential.length for potential in self.potentials if potential.length > 0), default=0.0)
 
     @property
     def cohesion(self) -> float:
-        """Of the strongest."""
+        """The largest cohesion."""
         return max((potential.cohesion for potential in self.potentials), default=0.0)
 
     @property
     def torn_distance(self) -> float:
-        """Where the last of those that attract has let go."""
+        """The largest distance at which one of the attracting potentials still holds."""
         reaches = (potential.torn_distance for potential in self.potentials if potential.cohesion > 0)
         return max(reaches, default=math.inf)
 
@@ -116,13 +116,13 @@ class PairTable:
         return PairTable({types: _sum(other, potential) for types, potential in self.pairs.items()})
 
     def describe(self) -> dict[str, Json]:
-        """As a case writes it: a list of [type, type, potential or "none"]."""
+        """The description in a case: a list of [type, type, potential or "none"]."""
         pairs = [[*types, NONE if p is None else p.describe()] for types, p in self.pairs.items()]
         return {"kind": "PairTable", "pairs": pairs}
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, object]) -> PairTable:
-        """The table from what `describe` gave, without its kind."""
+        """The table from the JSON of `describe`, without its kind."""
         return cls(dict(_entries(arguments["pairs"])))
 
 
@@ -162,7 +162,7 @@ def _rank(name: Type) -> tuple[bool, int, str]:
 
 
 def pair_potential_from(description: object) -> Pairwise | PairTable:
-    """The pair potential, or table of them, that `describe` (or a case) wrote down.
+    """The pair potential, or table of them, from the JSON of `describe` or from a case.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a pair potential V(r) is, and sums of them."""
+"""The base class of pair potentials V(r), and their sums."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from .pair_table import PairTable
 
 Quantity = Literal["energy", "force", "slope"]
-NO_TYPE = "none"  # of a particle that no potential knows
-FEW = 64  # distances up to which it does not pay to compute all at once
-# below a change of s by 1e-6 the quotient has lost more digits than the derivative in the middle differs from it
+NO_TYPE = "none"  # type of particles that do not interact
+FEW = 64  # distances; for fewer, computing all at once does not pay
+# for a smaller change of s, the quotient has lost more digits than it differs from the derivative in the middle
 MEAN_OF_DIFFERENCES = """\
 def mean_of_differences(s0, s1, at, par):
     if abs(s1 - s0) <= 1e-6 * s1:
@@ -43,13 +43,13 @@ Kind = TypeVar("Kind", bound="type[Pairwise] | type[PairTable] | type[Linkwise]"
 
 
 class OfParameters(ABC):
-    """Base of the potentials of pairs and of links: frozen values, that is dataclasses, whose kernels read constants from par."""
+    """Base class of pair and link potentials: frozen dataclasses whose kernels read constants from par."""
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
-    timed: ClassVar[tuple[str, ...]] = ()  # parameters that may be a text in t or a table, for chains to follow
+    timed: ClassVar[tuple[str, ...]] = ()  # parameters that may be a text in t or a table, in chains
 
     def _take(self, *names: str, **bounds: float) -> None:
-        """Put numbers within bounds, or what gives them in time, in the place of the parameters of these names that were given."""
+        """Replace the given parameters of these names by numbers within bounds, or by functions of time."""
         for name in names:
             value = number_or_in_time(getattr(self, name), f"{type(self).__name__}.{name}", **bounds)
             object.__setattr__(self, name, value)
@@ -57,101 +57,102 @@ class OfParameters(ABC):
     @property
     @abstractmethod
     def constants(self) -> tuple[float, ...]:
-        """What the kernels read from par.pair, or from par.link."""
+        """The numbers that the kernels read from par.pair, or from par.link."""
 
     @property
     def smoothness(self) -> float:
-        """How many derivatives of V are continuous; it bounds the order at which a method converges."""
+        """Number of continuous derivatives of V; it limits the order at which a method converges."""
         return math.inf
 
     @abstractmethod
     def describe(self) -> dict[str, Json]:
-        """As a case writes it: JSON from which the same potential is made again."""
+        """The description in a case: JSON from which the same potential is made again."""
 
     def at(self, t: float) -> Self:
-        """The potential with the numbers that its parameters have at time t."""
+        """The potential with the values of its parameters at time t."""
         from .in_time import numbers_at
 
         return numbers_at(self, t)
 
 
 class Pairwise(OfParameters):
-    """Base of the potentials V(r) of two particles: frozen values, that is dataclasses, that add with +.
+    """Base class of the potentials V(r) of two particles: frozen dataclasses that add with +.
 
     A subclass gives `constants` and the kernels that read them; parameters change constants, never kernels, so that
-    nothing is compiled again for other values.
+    other values need no recompilation.
     """
 
     @abstractmethod
     def kernel(self, quantity: Quantity) -> Kernel:
-        """Kernel (s, at, par) of s = r^2: V, A = -(dV/dr)/r or dA/ds; its constants stand in par.pair from `at` on."""
+        """Kernel (s, at, par) of s = r^2: V, A = -(dV/dr)/r or dA/ds; its constants are in par.pair from `at` on."""
 
     def mean_kernel(self) -> Kernel:
-        """Kernel (s0, s1, at, par): A in a step that keeps the energy, -2 (V1 - V0)/(s1 - s0); where V is a rational function it has a shorter form."""
+        """Kernel (s0, s1, at, par): the discrete A of energy-conserving steps, -2 (V1 - V0)/(s1 - s0); shorter for
+        rational V."""
         uses = (("energy", self.kernel("energy")), ("force", self.kernel("force")))
         return Written("mean_of_differences", MEAN_OF_DIFFERENCES, __name__, uses)
 
     @property
     def reach(self) -> float:
-        """Distance from which on there is neither energy nor force; inf if it never ends."""
+        """Distance beyond which there is neither energy nor force; inf if it never ends."""
         return math.inf
 
     @cached_property
     def well(self) -> Well:
-        """Where the particles rest, how strongly they are held there and how far."""
+        """The resting distance, and the strength and range of the attraction there."""
         require_numbers(self)
         return self._find_well()
 
     @property
     def length(self) -> float:
-        """Distance at which the particles rest; 0 if there is none. Half of it is too close for a start."""
+        """Resting distance of the particles; 0 if there is none. Half of it is too close for a start."""
         return self.well.minimum
 
     @property
     def cohesion(self) -> float:
-        """The largest attraction beyond that distance; 0 if nothing attracts, inf if it has no bound."""
+        """The largest attraction beyond that distance; 0 if nothing attracts, inf if it is unbounded."""
         return self.well.cohesion
 
     @property
     def torn_distance(self) -> float:
-        """Where the force has fallen to 1e-3 of the cohesion; inf if it never does, or if nothing attracts."""
+        """Distance at which the force has fallen to 1e-3 of the cohesion; inf if never, or if nothing attracts."""
         return self.well.reach
 
     def _find_well(self) -> Well:
-        """By a formula; found by a search where none is known."""
+        """By a formula, or by a search if there is none."""
         return find_well(self._plain_force())
 
     def energy(self, r: ArrayLike) -> NDArray[np.float64]:
-        """V(r) for distances of any shape; nan where V is not defined."""
+        """V(r) for distances of any shape; nan where V is undefined."""
         return self._values("energy", r)
 
     def force(self, r: ArrayLike) -> NDArray[np.float64]:
-        """-dV/dr, positive where the particles repel; nan where V is not defined."""
+        """-dV/dr, positive where the particles repel; nan where V is undefined."""
         return self._values("force", r)
 
     def is_defined(self, distance: float) -> bool:
-        """Whether V has a value at a distance; it has none where two particles coincide."""
+        """Whether V has a value at a distance; it has none if two particles coincide."""
         return distance > 0.0 and bool(np.isfinite(self.energy(distance)))
 
     def between(self, first: int | str, second: int | str) -> Pairwise | None:
-        """The potential between particles of two types: this one for all but "none"."""
+        """The potential between particles of two types: this one for all except "none"."""
         return None if NO_TYPE in (first, second) else self
 
     def describe(self) -> dict[str, Json]:
-        """As a case writes it: JSON that `pair_potential_from` turns back into the same potential."""
+        """The description in a case: JSON from which `pair_potential_from` makes the same potential."""
         fields = dataclasses.fields(self)
         return {"kind": type(self).__name__} | {f.name: describe_in_time(getattr(self, f.name)) for f in fields}
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:
-        """The potential from what `describe` gave, without its kind."""
+        """The potential from the JSON of `describe`, without its kind."""
         return cls(**arguments)
 
     def __add__(self, other: Pairwise) -> PotentialSum:
         return PotentialSum((self, other)) if isinstance(other, Pairwise) else NotImplemented
 
     def _plain(self, quantity: Quantity) -> Callable[[float], float]:
-        """A kernel as a Python function of r; nan where it is not defined."""
+        """A kernel as a Python function of r; nan where it is undefined."""
         require_numbers(self)
         kernel = interpret(self.kernel(quantity))
         par = SimpleNamespace(pair=self.constants)
@@ -159,7 +160,7 @@ class Pairwise(OfParameters):
 
     def _plain_force(self) -> Callable[[float], float]:
         energy, force = self._plain("energy"), self._plain("force")
-        # the derivative of a logarithm exists also where the logarithm does not
+        # the derivative of a logarithm also exists where the logarithm does not
         return lambda r: math.nan if math.isnan(energy(r)) else force(r) * r
 
     def _values(self, quantity: Literal["energy", "force"], r: ArrayLike) -> NDArray[np.float64]:
@@ -180,7 +181,7 @@ class Pairwise(OfParameters):
             energy, force = (at_once(interpret(self.kernel(part)), flat * flat, 0, par) for part in ("energy", "force"))
             if energy is not None and force is not None:
                 found = np.where(np.isfinite(energy), energy if quantity == "energy" else force * flat, np.nan)
-        odd = ~np.isfinite(found)  # also all that cannot be computed at once
+        odd = ~np.isfinite(found)  # also those that cannot be computed at once
         found[odd] = [plain(x) for x in flat[odd].tolist()]
         return found.reshape(distances.shape)[()]
 
@@ -190,7 +191,7 @@ register = POTENTIALS.register
 
 
 def potential_from(description: object) -> Potential:
-    """The potential of any kind that `describe` (or a case) wrote down: of pairs, of links, or both."""
+    """The potential of any kind, of pairs, links, or both, from the JSON of `describe` or from a case."""
     if not isinstance(description, Mapping) or not isinstance(description.get("kind"), str):
         raise InputError(
             f"{description!r} describes no potential", where="potential",
@@ -201,7 +202,7 @@ def potential_from(description: object) -> Potential:
 
 
 class Summed(OfParameters):
-    """What sums of potentials have in common, of pairs or of links."""
+    """Base class of sums of potentials, of pairs or of links."""
 
     terms: tuple[OfParameters, ...]
 
@@ -220,7 +221,7 @@ class Summed(OfParameters):
 @register
 @dataclass(frozen=True)
 class PotentialSum(Summed, Pairwise):
-    """V_1 + V_2 + ..., as `+` makes it.
+    """V_1 + V_2 + ..., made by `+`.
 
     Examples
     --------
@@ -250,7 +251,7 @@ class PotentialSum(Summed, Pairwise):
         return self._sum("sum_mean", "s0, s1", [term.mean_kernel() for term in self.terms])
 
     def _sum(self, name: str, places: str, kernels: Sequence[Kernel]) -> Written:
-        """The sum of kernels of the terms, one of each."""
+        """The sum of the kernels of the terms."""
         calls, uses, width = [], [], 0
         for number, (term, kernel) in enumerate(zip(self.terms, kernels, strict=True)):
             uses.append((f"term{number}", kernel))
@@ -264,12 +265,12 @@ class PotentialSum(Summed, Pairwise):
 
     @property
     def length(self) -> float:
-        """The least of the terms that have one."""
+        """The smallest length of the terms that have one."""
         return min((term.length for term in self.terms if term.length > 0), default=0.0)
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:
-        """What the terms add up to: with tables or link potentials among them it is no sum of pair potentials."""
+        """The sum of the terms: with tables or link potentials among them it is not a sum of pair potentials."""
         terms = arguments["terms"]
         if not isinstance(terms, (list, tuple)) or not terms:
             raise InputError(f"terms = {terms!r}", where="PotentialSum.terms", do="give a list of potentials")
@@ -277,9 +278,9 @@ class PotentialSum(Summed, Pairwise):
 
 
 def interpret(kernel: Filling, functions: ModuleType | SimpleNamespace = elementary) -> FunctionType:
-    """A kernel as a plain Python function: the text of a written one run as it stands.
+    """A kernel as a plain Python function: the text of a generated one is executed as it is.
 
-    With `functions=numpy` it takes arrays, unless it branches on them; its functions may then differ in the last place.
+    With `functions=numpy` it takes arrays, unless it branches on them; its functions may then differ in the last digit.
     """
     if isinstance(kernel, Written):
         return _plain(kernel) if functions is elementary else _run(kernel, functions)
@@ -293,7 +294,7 @@ def interpret(kernel: Filling, functions: ModuleType | SimpleNamespace = element
 
 
 def value_or_nan(function: Callable[..., float], *arguments: object) -> float:
-    """What a kernel that Python runs gives; nan where it is not defined."""
+    """The value of a kernel that Python runs; nan where it is undefined."""
     try:
         return float(function(*arguments))
     except (ZeroDivisionError, ValueError, OverflowError):
@@ -311,7 +312,7 @@ def _run(kernel: Written, functions: ModuleType | SimpleNamespace) -> FunctionTy
 
 @functools.lru_cache(
     maxsize=128
-)  # every run asks for the energy of its start, which takes less than making the function
+)  # cached: every run evaluates the energy of its start, which takes less time than making the function
 def _plain(kernel: Written) -> FunctionType:
     return _run(kernel, elementary)
 
@@ -319,11 +320,11 @@ def _plain(kernel: Written) -> FunctionType:
 def at_once(
     kernel: FunctionType, s: NDArray[np.float64], number: int, par: SimpleNamespace
 ) -> NDArray[np.float64] | None:
-    """A kernel of s = r^2 at many places by one call, where it is nothing but arithmetic; None if it is more."""
+    """A kernel of s = r^2 at many places by one call, if it consists of arithmetic only; otherwise None."""
     try:
         with np.errstate(all="ignore"):
             return np.broadcast_to(kernel(s, number, par), s.shape)
-    except (TypeError, ValueError):  # functions of `math`, and branches, take one number
+    except (TypeError, ValueError):  # functions of `math`, and branches, take only one number
         return None
 
 
@@ -338,14 +339,14 @@ def check(value: object, where: str, *, least: float | None = None, above: float
 
 
 def number_or_in_time(value: object, where: str, **bounds: float) -> InTime:
-    """A finite number within its bounds; or a text in t that depends on it, or a table, whose numbers are looked at when they are used."""
+    """A finite number within its bounds; or a text in t, or a table, whose values are checked when they are used."""
     if isinstance(value, (str, Sampled, Mapping)):
         value = in_time(value, where)
     return value if isinstance(value, (str, Sampled)) else check(value, where, **bounds)
 
 
 def list_timed_values(potential: OfParameters) -> dict[str, InTime]:
-    """The parameters of a potential that may depend on time; vectors by components, named parameters by their names, those of inner ones, too."""
+    """The parameters of a potential that may depend on time, by name, vectors by components, with inner potentials."""
     found: dict[str, InTime] = {}
     for name in potential.timed:
         given = getattr(potential, name)
@@ -364,7 +365,7 @@ def list_timed_values(potential: OfParameters) -> dict[str, InTime]:
 
 
 def require_numbers(potential: Pairwise | Linkwise) -> None:
-    """InputError for a potential that depends on time, where its values are asked for."""
+    """InputError if a potential depends on time but its values are needed."""
     for name, value in list_timed_values(potential).items():
         if depends_on_time(value):
             raise InputError(

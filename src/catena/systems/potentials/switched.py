@@ -28,8 +28,9 @@ SMOOTHEST_SWITCH = 20
 class Switched(Pairwise):
     """V S(x), x = (r - r_on)/(r_cut - r_on): V up to r_on, zero from r_cut on, smooth between.
 
-    S(x) = (1 - x)^(k+1) sum_j C(k+j, j) x^j, of degree 2k + 1, has k = `smoothness` continuous derivatives; nothing cancels
-    in it. Motions through r_on or r_cut are followed with order k + 1 at most: take k >= p - 1 for a method of order p.
+    S(x) = (1 - x)^(k+1) sum_j C(k+j, j) x^j, of degree 2k + 1, has k = `smoothness` continuous derivatives and is
+    evaluated without cancellation. Motions through r_on or r_cut are computed with order k + 1 at most: use k >= p - 1
+    for a method of order p.
 
     Parameters
     ----------

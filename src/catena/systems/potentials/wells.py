@@ -15,16 +15,16 @@ DECADES = 15
 """Distances from 1e-15 to 1e15 are looked at, so that any units will do."""
 
 PER_DECADE = 50
-NARROWEST = 1e-6  # offset of the first distance looked at beyond a minimum, relative to it
+NARROWEST = 1e-6  # offset of the first sampled distance beyond a minimum, relative to it
 
 
 class Well(NamedTuple):
-    """What `find_well` found.
+    """The result of `find_well`.
 
     Attributes
     ----------
-    minimum : the least distance where repulsion turns into attraction; 0 if there is none
-    cohesion : the largest attraction beyond it; 0 if nothing attracts, inf if it has no bound
+    minimum : the smallest distance at which repulsion turns into attraction; 0 if there is none
+    cohesion : the largest attraction beyond it; 0 if nothing attracts, inf if it is unbounded
     reach : distance beyond which the attraction stays below `FALLEN` times the cohesion; inf if it never does, or if
         the cohesion is 0 or inf
     """
@@ -35,10 +35,10 @@ class Well(NamedTuple):
 
 
 def find_well(force: Callable[[float], float]) -> Well:
-    """Search a force (positive: repulsion) given as a function of the distance; nan where it is not defined."""
+    """Search a force (positive: repulsion) given as a function of the distance; nan where it is undefined."""
     coarse = np.geomspace(10.0**-DECADES, 10.0**DECADES, 2 * DECADES * PER_DECADE + 1)
     values = np.array([force(r) for r in coarse.tolist()])
-    signed = np.flatnonzero(np.isfinite(values) & (values != 0))  # a minimum may lie on the very distance looked at
+    signed = np.flatnonzero(np.isfinite(values) & (values != 0))  # a minimum may coincide with a sampled distance
     turns = np.flatnonzero((values[signed[:-1]] > 0) & (values[signed[1:]] < 0))
     minimum = 0.0
     if len(turns):
@@ -64,7 +64,7 @@ def find_well(force: Callable[[float], float]) -> Well:
 
 
 def _root(function: Callable[[float], float], positive: float, negative: float) -> float:
-    """Where the function leaves the positive values, by bisection down to neighbouring doubles."""
+    """Where the function ceases to be positive, by bisection down to neighbouring doubles."""
     while True:
         middle = float(0.5 * (positive + negative))
         if not positive < middle < negative:
@@ -76,7 +76,7 @@ def _root(function: Callable[[float], float], positive: float, negative: float) 
 
 
 def _largest(function: Callable[[float], float], left: float, right: float) -> float:
-    """Largest value between two distances, by golden section; its place is found to the root of round-off only."""
+    """Largest value between two distances, by golden section; its position has only half of the digits."""
     ratio = 0.5 * (math.sqrt(5.0) - 1.0)
     inner, outer = right - ratio * (right - left), left + ratio * (right - left)
     at_inner, at_outer = function(inner), function(outer)
