@@ -1,4 +1,4 @@
-"""An adaptive Runge-Kutta pair, as general-purpose libraries offer it by default, beside fixed symplectic steps.
+"""An adaptive Runge-Kutta pair, the default of general-purpose libraries, beside fixed symplectic steps.
 
 The pair of Dormand and Prince (MATLAB's ode45, SciPy's RK45) controls the error of each step, and loses energy at every one.
 """
@@ -25,14 +25,14 @@ ABOUT = "adaptive Runge-Kutta (ode45) beside symplectic methods: energy of a Kep
 SOURCE = ("A thesis on chains of rigid bodies", "its remark on adaptive methods (ode45)")
 
 ORBITS, QUICK_ORBITS = 400, 100
-TOLERANCES = (1e-3, 1e-6, 1e-9)  # relative; absolute a thousandth of it, as is the default of ode45
+TOLERANCES = (1e-3, 1e-6, 1e-9)  # relative; absolute a thousandth of it, as the default of ode45
 STEPS_PER_ORBIT = 150  # some thousand evaluations of Gauss(3): as much work as the pair at 1e-6
 ROUND_OFF = 1e-15
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Energy over time; evaluations is None where they are not counted."""
+    """Energy over time; evaluations is None if they are not counted."""
 
     label: str
     time: Array
@@ -80,7 +80,7 @@ def _field(t: float, z: Array) -> list[float]:
 def _rows(curve: Curve) -> list[Row]:
     row = assess("energy", curve.time, curve.energy, steps=len(curve.time), scale=2.0, promised=curve.promised)
     expected = "bounded" if curve.evaluations is None else "lost" if "0.001" in curve.label else "drifts"
-    found = "lost" if row.worst > abs(curve.energy[0]) else row.verdict  # the planet has left, or fallen in
+    found = "lost" if row.worst > abs(curve.energy[0]) else row.verdict  # the planet has escaped, or fallen in
     work = f", {curve.evaluations} evaluations" if curve.evaluations else ""
     remark = f"largest error {row.worst:.1e}{work}"
     kept = found == expected or (expected == "bounded" and found == "exact")

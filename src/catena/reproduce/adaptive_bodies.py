@@ -1,8 +1,8 @@
 """An adaptive Runge-Kutta pair on a rigid body and on a chain, beside splittings at a fixed step.
 
-The pair of Dormand and Prince (MATLAB's ode45, SciPy's RK45) controls the error of each step. What it leaves has a sign:
-energy, angular momentum and the length of the quaternion are lost in proportion to time. The equations are written out here
-once more, in plain arrays.
+The pair of Dormand and Prince (MATLAB's ode45, SciPy's RK45) controls the error of each step. The remaining errors have
+a sign: energy, angular momentum and the length of the quaternion are lost in proportion to time. The equations are
+written here once more, in plain arrays.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ NAME = "adaptive-bodies"
 ABOUT = "adaptive Runge-Kutta (ode45) on a rigid body and on a chain, beside splittings [dormand1980]"
 SOURCE = ("A thesis on chains of rigid bodies", "its remark on adaptive methods (ode45), on a body and a chain")
 
-TOLERANCE = 1e-6  # relative; absolute a thousandth of it, as is the default of ode45
+TOLERANCE = 1e-6  # relative; absolute a thousandth of it, as the default of ode45
 BODY_END, BODY_DT, CHAIN_END, CHAIN_DT = 400.0, 0.1, 100.0, 0.025
 QUICK_PART = 0.1
 SAMPLES = 800
 NAMES = ("position", "orientation", "momentum", "angular_momentum")
 BODIES, AMP = 4, 0.1
-GROWTH = (1.5, 2.6)  # what is lost in the whole time to what is lost in half of it
-STEADY = 1.6  # largest error in the second half to that in the first, where it is bounded; a chain explores its energy surface
+GROWTH = (1.5, 2.6)  # ratio of the loss in the whole time to that in half of it
+STEADY = 1.6  # ratio of the largest errors in both halves, if bounded; a chain explores its energy surface
 FLOOR, LOST = 1e-13, 1e-9  # round-off; ten thousand times as much
 NOTES = (
     f"Book of Vilmart's figure 1 over t = {BODY_END:g}; free helix of {BODIES} tetrahedra, amp = {AMP}, over t = {CHAIN_END:g}. Which",
@@ -146,7 +146,7 @@ class FreeHelix:
         return np.concatenate([x.ravel() for x in (p / self.mass, qdot, push.sum(axis=1), np.cross(y, w) + torque)])
 
     def errors(self, r: Array, q: Array, p: Array, y: Array) -> dict[str, Array]:
-        """Of many states."""
+        """Errors of several states."""
         turned = rotations.to_matrix(rotations.normalise(q))
         corners = r[:, :, None] + np.einsum("tnij,kj->tnki", turned, self.corners)
         distance = np.linalg.norm(corners[:, :-1, :, None] - corners[:, 1:, None], axis=-1)
@@ -207,7 +207,7 @@ def _rows(name: str, curve: Curve) -> list[Row]:
         growth = whole / first
         if (
             curve.label == "RK45" and quantity == "angular momentum"
-        ):  # a vector: its parts are lost at rates of their own
+        ):  # a vector: its components are lost at different rates
             rows.append(Row(f"{title}: lost", whole, f"> {LOST:g}", whole > LOST, remark, 2))
         elif curve.label == "RK45":
             least, most = GROWTH

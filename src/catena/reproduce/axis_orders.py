@@ -24,8 +24,8 @@ ORDERS = list(permutations(range(3)))
 MANY, FEW = 200, 20  # bodies of each family
 STEPS, ANGLE = 20, 0.1  # of one run, and dt |omega|
 SEED = 2003
-# Median and largest error of SymmetricRotation over that of the best order, of other random bodies: the axes i and k of the
-# order that it takes exchanged, and the order that stands there.
+# Median and largest error of SymmetricRotation over that of the best order, for other random bodies: with the axes i
+# and k of its order exchanged, and with the axes as given.
 KNOWN = {"exchanged": "1.6 (17)", "as given": "2.1 (8700)"}
 
 
@@ -35,10 +35,10 @@ class Family:
 
     Attributes
     ----------
-    three, symmetric : of ThreeRotations and SymmetricRotation
+    three, symmetric : errors of ThreeRotations and SymmetricRotation
     sizes : (bodies, 3), whether the moment of an axis is small, middle or large
-    roles : (bodies, 3), whether an axis has the middle moment, is near to it in 1/I, or far
-    chosen : (bodies,), the order that SymmetricRotation takes
+    roles : (bodies, 3), whether an axis has the middle moment, is closer to it in 1/I, or farther
+    chosen : (bodies,), the order that SymmetricRotation chooses
     """
 
     name: str
@@ -77,7 +77,7 @@ def _families(rng: np.random.Generator, count: int) -> dict[str, Array]:
     symmetric[:, 1] = symmetric[:, 0] * (1.0 + 0.01 * rng.uniform(-1.0, 1.0, size=count))
     flat = rng.uniform(size=(count, 3))
     flat[:, 2] = 1e-3 * flat[:, :2].min(axis=1)
-    # the axis that differs stands in any place
+    # the axis that differs can be any of the three
     return {
         "random": random, "nearly symmetric": rng.permuted(symmetric, axis=1), "flat": rng.permuted(flat, axis=1)
     }  # fmt: skip
@@ -89,7 +89,7 @@ def _relative(errors: list[list[float]]) -> Array:
 
 
 def _error_of_three(moments: Array, momentum: Array, order: tuple[int, ...]) -> float:
-    """The same body in renamed axes; a left-handed renaming turns the momentum around."""
+    """The same body in permuted axes; a left-handed permutation reverses the momentum."""
     axes = list(order)
     sign = float(np.linalg.det(np.eye(3)[axes]))
     return _error(ThreeRotations().rotor_kernel(), moments[axes], sign * momentum[axes], np.zeros(1))
@@ -120,7 +120,7 @@ def _median_and_largest(values: Array) -> str:
 
 
 def rows(families: list[Family]) -> list[Row]:
-    """Median and largest multiple of the best error, for the orders that we take, that stand there, and the worst."""
+    """Median and largest multiple of the best error, for our orders, the axes as given, and the worst."""
     found = []
     for family in families:
         bodies = np.arange(len(family.chosen))
@@ -144,7 +144,7 @@ def rows(families: list[Family]) -> list[Row]:
 
 
 def _best_order(title: str, errors: Array, words: Array) -> Row:
-    """The order, in words for the axes, with the least geometric mean."""
+    """The order with the smallest geometric mean, with names for the axes."""
     logarithms: dict[str, list[float]] = {}
     for body, names in zip(np.log(errors), words, strict=True):
         for order, value in zip(ORDERS, body, strict=True):

@@ -1,6 +1,7 @@
-"""What a method keeps of the free rotation, measured: its order, and what one step does to invariants and structures.
+"""The properties of methods for the free rotation, measured: order, and effect of one step on invariants and
+structures.
 
-A step is differentiated on the text of the loop itself, run on numbers of 32 digits. With the variation R hat(xi) of the
+A step is differentiated by running the text of the loop on numbers of 32 digits. With the variation R hat(xi) of the
 orientation, the derivative M of (xi, y) after the step by (xi, y) before it is symplectic if M^T W(y') M = W(y),
 W(y) = [[-hat(y), 1], [-1, 0]]; its part in y is a Poisson map if M_yy hat(y) M_yy^T = hat(y').
 """
@@ -24,16 +25,16 @@ from ..systems.body import Body
 from ..systems.free_body import FreeBody
 
 DIGITS = 32
-# Central differences of sixth order leave GAP^6; what is left of 32 digits is 1e-28.
+# Central differences of sixth order have errors of GAP^6; 1e-28 of 32 digits remains.
 GAP, FLOOR = 2.0**-13, 1e-20
-# A closed form is written for doubles and run on them: wider differences, and a higher floor.
+# A closed form is written for doubles and evaluated with them: larger differences, and a higher floor.
 CLOSED_GAP, CLOSED_FLOOR = 2.0**-6, 1e-11
 DIFFERENCES = ((1, 45.0), (2, -9.0), (3, 1.0))  # /60
 
 MOMENTS, MOMENTUM, ORIENTATION = (0.6, 0.9, 1.3), (0.7, -0.5, 0.9), (5.0, 1.0, -7.0, 2.0)
 DT = 0.3
 
-# Order: errors at T with n, 1.125 n, ... steps, as long as they are above what a double can tell.
+# Order: errors at T with n, 1.125 n, ... steps, as long as doubles resolve them.
 T_END, FEWEST, MOST, GROWTH = 4.0, 8, 80, 1.125
 SMALLEST, LARGEST, FITTED, FEWEST_FITTED = 3e-13, 0.3, 6, 4
 
@@ -46,9 +47,9 @@ class Structure:
 
     Attributes
     ----------
-    order : measured; inf if there is no step error, nan if it does not show
-    defects : what one step of `DT` does to R y, C = |y|^2/2, H, the Poisson and the symplectic structure
-    floor : largest defect that is none
+    order : measured; inf without step error, nan if it cannot be measured
+    defects : errors of one step of `DT` in R y, C = |y|^2/2, H, the Poisson and the symplectic structure
+    floor : largest defect that counts as zero
     """
 
     order: float
@@ -57,7 +58,7 @@ class Structure:
 
     @property
     def marks(self) -> str:
-        """+ for what is kept, - for what is lost, in the order of `KEPT`."""
+        """+ for what is conserved, - for what is lost, in the order of `KEPT`."""
         return " ".join("-" if defect > self.floor else "+" for defect in self.defects)
 
     @property
@@ -88,10 +89,11 @@ def step_defects(method: Method, *, dt: float) -> tuple[float, ...]:
 
 
 def measure_order(method: Method) -> float:
-    """The p of error = c h^p exp(b h^2) at time T; inf if the largest step has no error already, nan if there is too little to see.
+    """The p of error = c h^p exp(b h^2) at time T; inf if the largest step already has no error, nan if too few errors
+    are visible.
 
     All these methods are symmetric, so their errors have an expansion in h^2; without b, orders 10 and 12 seem too high by
-    0.2 at the steps whose errors a double can tell.
+    0.2 at the steps whose errors doubles resolve.
     """
     step = _Step(method, math)
     y, q = free_motion(MOMENTS, MOMENTUM, q0=ORIENTATION, times=[T_END])
@@ -128,21 +130,21 @@ class _Step:
         self.module: ModuleType = interpret(text, math_module)
         self.math = math_module
         arrays = made.together
-        arrays["inverse"] = 1 / self.numbers(MOMENTS)  # in full, not rounded
+        arrays["inverse"] = 1 / self.numbers(MOMENTS)  # in full precision, not rounded
         self.par = self.module.Parameters(**{name: self.numbers(array) for name, array in arrays.items()})
         self.width = system.public_width + system.invariant_width
         q = self.numbers(ORIENTATION)
         self.start = np.concatenate([q / self.math.sqrt(q @ q), self.numbers(MOMENTUM)])
 
     def numbers(self, values: ArrayLike) -> np.ndarray:
-        """An array of the numbers computed with."""
+        """An array of numbers of this math module."""
         array = np.array(values)
         if self.math is math:
             return array.astype(float)
         return np.vectorize(self.math.mpf, otypes=[object])(array) if array.size else array.astype(object)
 
     def steps(self, z: np.ndarray, dt: float, count: int = 1) -> np.ndarray:
-        """z after some steps from rest in memory: nothing is known from earlier ones."""
+        """z after some steps with an empty memory of earlier steps."""
         z, e = z.copy(), self.numbers(np.zeros(7))
         work, carry = (self.numbers(np.zeros(size)) for size in (self.stepper.work, self.stepper.carry))
         none, row = np.zeros(0), np.zeros((1, self.width), dtype=z.dtype)
@@ -178,7 +180,7 @@ class _Step:
 
 
 def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Hamilton product of quaternions of any numbers."""
+    """Hamilton product of quaternions with components of any type."""
     return np.array(
         [
             p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],

@@ -37,7 +37,7 @@ QUICK: tuple[Method, ...] = (StormerVerlet(), Splitting(4))
 DTS, QUICK_DTS = (0.02, 0.01, 0.005), (0.02, 0.01)
 ORDER_END = 1.0
 ORDER_TOLERANCE = 0.3
-BALANCED = 0.05  # of the mean reaction: both ends pull alike, but for what is still moving at the end
+BALANCED = 0.05  # of the mean reaction: both ends pull equally, except for the motion that is left at the end
 # The printed chain: energy and force of a link. Two separate programs.
 LINK_ENERGY, LINK_FORCE = -3.86588992185606, 109.6425909
 EQUILIBRIUM_SPACING = 2.10054927611638
@@ -98,7 +98,7 @@ def _spacing_without_force() -> float:
 
 
 def _printed_discs() -> list[Row]:
-    """All particles of a disc at one place: with sigma = 20 radii they nearly are."""
+    """The printed discs, with all particles of a disc at one place: with sigma = 20 radii they nearly are."""
     most = DISC_PARTICLES**2 * LennardJones(DISC_WELL, 1.0).cohesion
     remark = "the load is this times what a link can bear: the last disc flies off"
     return [compare("printed discs: load over cohesion", DISC_FORCE / most, 87.0, within=5.0, remark=remark, digits=3)]
@@ -137,7 +137,7 @@ def _orders(folder: Folder, methods: tuple[Method, ...], dts: tuple[float, ...])
 
 
 def _displace(folder: Folder, t_end: float) -> list[Row]:
-    """A helix whose last body is held two per cent too far out, and turns freely: the reaction that holds it."""
+    """A helix whose last body is fixed two per cent too far out, but turns freely: the reaction that holds it."""
     problem = helix_chain(16, right="displaced", amp=0.0)
     relaxed = problem.system
     position = problem.start.position * (1.02, 1.0, 1.0)

@@ -1,7 +1,7 @@
 """Chains of discs by Gauss's method: computing time over the number of bodies and of particles, and errors per body.
 
-The discs as printed (figures 3.7 to 3.9) are nearly points and fly apart under their load: good for timing. Beside them stands a stack of
-discs that is a stable equilibrium.
+The discs as printed (figures 3.7 to 3.9) are nearly points and fly apart under their load: sufficient for timing.
+Beside them there is a stack of discs that is a stable equilibrium.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ SOURCE = ("A thesis on chains of rigid bodies", "figures 3.7 to 3.9")
 
 METHOD, DT = Gauss(2), 0.01
 RADIUS, THICKNESS, WELL, PULL = 0.05, 0.005, 1e-6, 0.03  # as printed, with sigma = 1
-SPACING = 2.0 ** (1 / 6)  # of two points at rest: spacing, mass, velocities and numbers of bodies are not printed
+SPACING = 2.0 ** (1 / 6)  # resting distance of two points; spacing, mass, velocities, numbers of bodies are not printed
 AMP = 0.02
 COUNTS, QUICK_COUNTS = (8, 16, 32, 64, 128), (8, 16)
 PARTICLES, QUICK_PARTICLES = (16, 24, 32), (16,)  # each is a program of its own to compile
 FEW_BODIES, FEW_PARTICLES = 8, 16
 STEPS, ROUNDS, QUICK_ROUNDS = 20, 50, 3
-# Time over bodies and over particles: the work grows like n and n_p^2, but rows of particles are filled up in registers of eight, and a
-# part of it grows like n alone; from 8 to 16 particles the exponent is 0.7, from 16 to 32 it is 1.4.
+# Time over bodies and over particles: the work grows like n and n_p^2, but rows of particles are filled up to
+# registers of eight, and a part of it grows only like n; from 8 to 16 particles the exponent is 0.7, from 16 to 32
+# it is 1.4.
 LINEAR, MANY_PARTICLES = (0.85, 1.15), (1.1, 2.1)
 RUN_END, HALF = 1.0, 0.5
 ROUND_OFF = 1e-14
@@ -72,7 +73,7 @@ def printed_discs(n: int, n_p: int) -> Problem[Chain]:
     mass = np.array([body.mass for body in system.bodies])[:, None]
     spin = stack.start.angular_momentum / np.array([body.moments for body in system.bodies])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CatenaWarning)  # the load is more than a link bears: that is what is shown
+        warnings.simplefilter("ignore", CatenaWarning)  # the load exceeds the strength of a link: that is shown
         start = chain.start(
             position, stack.start.orientation, velocity=stack.start.momentum / mass, angular_velocity=spin
         )
@@ -98,7 +99,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     folder = Folder(out)
     _draw(folder, (counts, particles), (by_count, by_particles), errors)
     rows = []
-    if not quick:  # two points on a loaded machine are no growth
+    if not quick:  # two points on a loaded machine show no growth
         rows += [
             row
             for kind in KINDS
@@ -110,7 +111,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 @dataclass(frozen=True)
 class Times:
-    """Processor seconds of a step, and sweeps of its iteration, of several chains."""
+    """CPU seconds of a step, and sweeps of its iteration, for several chains."""
 
     seconds: Array
     sweeps: Array

@@ -1,7 +1,8 @@
 """Energy of the printed chain of tetrahedra, pulled at its end (figure 3.5) and clamped at both (figure 3.6).
 
-The chain starts far from equilibrium, crumples and tears, and is chaotic; so what can be compared is its energy: as long as the
-motion is not chaotic its error falls with the order of the method, and one and the same motion comes out of different methods.
+The chain starts far from equilibrium, crumples and tears, and is chaotic, so only its energy can be compared: as long
+as the motion is not chaotic, the energy error falls with the order of the method, and different methods give the same
+motion.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ METHODS: tuple[Method, ...] = (
 QUICK: tuple[Method, ...] = (Splitting(4),)
 DT, T_END, EVERY = 0.002, 10.0, 5
 EARLY = 0.256  # until then the motion is not chaotic
-SEEN = 3e-12  # an energy error that is none of round-off; of 75
+SEEN = 3e-12  # smallest energy error that is not round-off; the energy is 75
 ORDER_TOLERANCE = 0.3
 FAR = 3.8  # longer links have torn
 ENDS = {"pulled": "force", "clamped": "clamped"}
-# Energy at the start: two separate programs for the pulled chain; clamped at both ends, all pairs added here.
+# Energy at the start: two independent programs for the pulled chain; for both ends clamped, all pairs summed here.
 PULLED_ENERGY = -74.7584264779522277
 # The last body of the pulled chain at t = 0.5: rotation matrices in 80 bits, by extrapolation.
 AT, FINE = 0.5, 0.00025
@@ -66,7 +67,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Study:
-    """One end: the runs in full, and while it is early a step and the largest energy errors of it and of half of it."""
+    """One end: the complete runs; for the early motion a step, and the largest energy errors with dt and dt/2."""
 
     end: str
     problem: Problem[Chain]
@@ -75,7 +76,7 @@ class Study:
 
 
 def chain_with(end: str) -> Problem[Chain]:
-    """The printed chain; that its start is far too strong is said in the notes."""
+    """The printed chain; the notes say that its start is far too strong."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CatenaWarning)
         return printed_chain(right=ENDS[end])
@@ -104,7 +105,7 @@ def _run(problem: Problem[Chain], method: Method, dt: float, t_end: float, every
 
 
 def early_errors(problem: Problem[Chain], method: Method) -> tuple[float, float, float]:
-    """A step, and the largest energy errors of it and of half of it while the motion is not chaotic; larger ones than round-off."""
+    """A step, and the largest energy errors with dt and dt/2 while the motion is not chaotic; above round-off."""
     dt, fine, coarse = 0.5 * DT, 0.0, 0.0
     while fine < SEEN:
         fine = coarse or _early_error(problem, method, dt)
@@ -119,7 +120,7 @@ def _early_error(problem: Problem[Chain], method: Method, dt: float) -> float:
 
 
 def energy_of(problem: Problem[Chain]) -> float:
-    """Of all pairs of particles, of the moving bodies and of the force, added up here from the start."""
+    """Energy of all pairs of particles, the moving bodies and the force, summed here independently."""
     chain = problem.system
     start = problem.start
     corners = chain.particles(start)
@@ -156,7 +157,7 @@ def _rows(study: Study, *, tears: bool) -> list[Row]:
 
 
 def _motion_rows(study: Study) -> list[Row]:
-    """One motion out of two methods; where it is known, it is compared with its reference, too."""
+    """One motion from two methods; if a reference is known, it is compared with that, too."""
     first, second = (
         _run(study.problem, method, dt, AT).data.isel(time=-1)
         for method, dt in ((Splitting(4), FINE), (Gauss(3), 2 * FINE))

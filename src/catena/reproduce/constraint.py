@@ -2,7 +2,7 @@
 
 The chain is a helix of three tetrahedra, clamped at one end and pulled at the other. With the multiplier every method loses both
 constraints at its own order; as quadratic invariants of H on R^(14 n) they stay at round-off for every symplectic Runge-Kutta
-method. Normalising q, or projecting g too, hides the error and breaks the symplectic structure.
+method. Normalising q, or projecting g as well, hides the error and breaks the symplectic structure.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ METHODS: tuple[Method, ...] = (
 QUICK: tuple[Method, ...] = (EulerA(), StormerVerlet(), Gauss(2))
 DTS, QUICK_DTS = (0.02, 0.01, 0.005, 0.0025), (0.02, 0.01)
 ROUND_OFF = 1e-13
-NEAR_ROUND_OFF = 1e-12  # an order from smaller errors is not sharp
+NEAR_ROUND_OFF = 1e-12  # an order from smaller errors is not accurate
 FACTOR = 1.2  # between our error and a reference of two digits
 STRUCTURE_DT = 0.04
-STRUCTURE_FLOOR = 1e-10  # differences leave 7e-12
-REFERENCE_FLOOR = 2e-9  # what the differences of the separate program leave of a defect that is zero
+STRUCTURE_FLOOR = 1e-10  # differences have errors of 7e-12
+REFERENCE_FLOOR = 2e-9  # error of the differences in the independent program for a zero defect
 
-# Largest |q|^2 - 1 and q.g at dt = 0.02 with the multiplier, J0 = 1; order of both. A separate program.
+# Largest |q|^2 - 1 and q.g at dt = 0.02 with the multiplier, J0 = 1; order of both. An independent program.
 MULTIPLIER = {
     "EulerA()": (1.5e-2, 1.2e-1, 1), "EulerB()": (1.5e-2, 1.2e-1, 1), "StormerVerlet()": (4.1e-9, 4.3e-8, 2),
     "ImplicitMidpoint()": (2.9e-4, 2.5e-3, 2), "SunGeng()": (9.8e-9, 6.4e-8, 5), "Gauss(2)": (1.9e-6, 1.3e-5, 4),
     "Gauss(3)": (2.5e-9, 1.7e-8, 6), "Gauss(4)": (9.5e-12, 6.6e-11, 8),
 }  # fmt: skip
-# |q|^2 - 1 without it, for the methods that are not symplectic Runge-Kutta methods; q.g is bilinear, so they keep it.
+# |q|^2 - 1 without it, for methods that are not symplectic Runge-Kutta methods; q.g is bilinear, so they conserve it.
 LOST = {"EulerA()": (2.4e-3, 1), "EulerB()": (2.4e-3, 1), "StormerVerlet()": (9.9e-10, 2)}
-# Symplectic defect of one step of 0.04 on T*S^3, two bodies: with the multiplier. The Euler method whose forces are taken at the
-# old q, where q.dq = 0, is symplectic in its first step; but its image is off the manifold, and the next one is not.
+# Symplectic defect of one step of 0.04 on T*S^3, two bodies: with the multiplier. The Euler method with forces at the
+# old q, where q.dq = 0, is symplectic in its first step; but its image is off the manifold, and the next step is not.
 NOT_SYMPLECTIC = {
     "EulerA()": 7.4e-3, "EulerB()": 1e-9, "StormerVerlet()": 1.3e-7, "ImplicitMidpoint()": 2.8e-2, "SunGeng()": 1.6e-4,
     "Gauss(2)": 4.3e-4, "Gauss(3)": 5.7e-6, "Gauss(4)": 1.9e-7,
@@ -99,7 +99,7 @@ class Study:
 
     @property
     def title(self) -> str:
-        """What its curves are called."""
+        """Title of its curves."""
         return f"{self.form}{self.treatment}"
 
 
@@ -129,7 +129,7 @@ def _problem(n: int, amp: float, form: Form) -> Problem[Chain]:
 
 
 def residuals(form: Form, method: Method, dt: float, t_end: float, treat: Treatment | None) -> tuple[float, float]:
-    """Largest |q|^2 - 1 and |q.g| of all bodies on the way."""
+    """Largest |q|^2 - 1 and |q.g| of all bodies along the run."""
     problem = _problem(3, 0.5, form)
     driver = driver_of(problem.system, problem.start, method, dt, compiled=True)
     columns = follow_steps(driver, round(t_end / dt), None if treat is None else lambda z: treat(z, 3))
@@ -173,7 +173,7 @@ def _rows(study: Study, *, full: bool) -> list[Row]:
 
 
 def _measure_loss(study: Study, method: Method, k: int, values: Array, *, full: bool) -> Row:
-    """A constraint that a method loses: size and order of its error."""
+    """A constraint that a method does not conserve: size and order of its error."""
     order: float = method.traits.order
     reference: float | None
     if study.form == "quaternion":
@@ -192,7 +192,7 @@ def _measure_loss(study: Study, method: Method, k: int, values: Array, *, full: 
 
 
 def _order(values: Array) -> float:
-    """Order from the first two errors that are not round-off."""
+    """Order from the first two errors above round-off."""
     return float(np.log2(values[0] / values[1])) if values[1] > 0.0 else np.nan
 
 
@@ -206,7 +206,7 @@ def _structure_rows(methods: tuple[Method, ...]) -> list[Row]:
         reference = NOT_SYMPLECTIC[str(method)]
         remark = f"{everywhere:.0f} on all of R^(14 n)"
         name = f"multiplier, {method}: symplectic defect"
-        if reference <= REFERENCE_FLOOR:  # zero, as far as the separate program can tell
+        if reference <= REFERENCE_FLOOR:  # zero within the accuracy of the independent program
             rows.append(small(name, lost, STRUCTURE_FLOOR, remark=remark))
         else:
             rows.append(Row(name, lost, reference, bool(0.5 < lost / reference < 2.0), remark, digits=2))

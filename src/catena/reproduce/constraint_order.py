@@ -1,13 +1,13 @@
-"""Why a published figure shows order 2 for every method: the multiplier taken at the start of the step, and a single step.
+"""Why a published figure shows order 2 for every method: the multiplier at the start of the step, and a single step.
 
-The equations with a multiplier are solved once more in plain arrays, for a tetrahedron beside a clamped one, with lambda at
-every stage, or frozen at the start of each step as the printed schemes have it. With lambda frozen,
+The equations with a multiplier are solved independently in plain arrays, for a tetrahedron beside a clamped one, with
+lambda at every stage, or frozen at the start of each step as in the printed schemes. With lambda frozen,
 
     d(q.g)/dt = 2 (lambda(q) - lambda_0),   so that after a step q.g = lambda' h^2 + O(h^3) for every consistent method
 
-but Euler B, whose forces are those of the start anyway: it keeps q.g in a step and has an |q|^2 - 1 of order 2 of its own. So
-the larger of both errors of a step has order 2 for all. Over a given time the errors add up to order 1, that of no method in
-the figure either.
+except Euler B, whose forces are those of the start anyway: it conserves q.g in a step and has an |q|^2 - 1 of order 2.
+So the larger of both errors of a step has order 2 for all methods. Over a given time the errors accumulate to order 1,
+which no method in the figure shows either.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Pair:
         return np.concatenate([y[:3] / self.mass, turned])
 
     def force(self, x: Array, y: Array, frozen: float | None) -> Array:
-        """d(p, g)/dt, with lambda where it stands or as given."""
+        """d(p, g)/dt, with lambda at this state or as given."""
         q, g = x[3:], y[3:]
         push, slope = self.forces(x)
         lam = 0.5 * float(q @ slope) if frozen is None else frozen
@@ -102,7 +102,7 @@ def matrix(q: Array) -> Array:
 
 
 def rotation(q: Array) -> Array:
-    """R as printed: quadratic in q but for the 1 that is taken away."""
+    """R as printed: quadratic in q except for the subtracted 1."""
     return np.einsum("ijs,s->ij", np.array(rotation_derivatives(q)).transpose(1, 2, 0), 0.5 * q) - np.eye(3)
 
 
@@ -116,7 +116,7 @@ def rotation_derivatives(q: Array) -> list[Array]:
 
 
 def solve(step: Callable[[Array], Array], guess: Array) -> Array:
-    """The fixed point of a step."""
+    """The solution of a step by fixed-point iteration."""
     for _ in range(SWEEPS):
         found = step(guess)
         if np.abs(found - guess).max() <= CONVERGED * np.abs(found).max():
@@ -172,7 +172,7 @@ QUICK = ("Euler A", "Euler B", "Gauss(2)")
 
 @dataclass(frozen=True)
 class Reading:
-    """Where lambda is taken, and over what the errors are: a time, or a single step."""
+    """Where lambda is evaluated, and the interval of the errors: a time, or a single step."""
 
     title: str
     frozen: bool
@@ -197,7 +197,7 @@ READINGS = (
 
 
 def residuals(method: str, reading: Reading, dt: float) -> tuple[float, float]:
-    """Largest |q|^2 - 1 and q.g on the way."""
+    """Largest |q|^2 - 1 and q.g along the run."""
     pair, (step, _) = Pair(), METHODS[method]
     x, y = pair.start[:7], pair.start[7:]
     worst = np.zeros(2)
@@ -228,7 +228,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 
 def _order(dts: tuple[float, ...], values: Array) -> float:
-    """From the errors above round-off; of errors along the way a fit, of single steps the last two."""
+    """Order from the errors above round-off; a fit for errors along the run, the last two for single steps."""
     seen = values > SEEN
     return power(np.array(dts)[seen], values[seen]) if seen.sum() > 1 else float("nan")
 
@@ -251,7 +251,7 @@ def _rows(reading: Reading, method: str, dts: tuple[float, ...], found: Found) -
 
 
 def _common_row(methods: tuple[str, ...], dts: tuple[float, ...], found: Found) -> Row:
-    """Readings whose orders are all 2."""
+    """The readings whose orders are all 2."""
     common = []
     for reading in READINGS:
         for k, name in enumerate(("|q|^2 - 1", "q.g", "the larger")):

@@ -23,7 +23,7 @@ def draw_constraint_errors(folder: Folder, name: str, dts: Sequence[float], stud
         for line, (title, residuals) in zip(axes, studies.items(), strict=True):
             for k, ax in enumerate(line):
                 for number, (method, values) in enumerate(residuals.items()):
-                    again, place = divmod(number, len(MARKERS))  # the colours come round with the markers
+                    again, place = divmod(number, len(MARKERS))  # colours repeat with the markers
                     style = line_style(number) | {"marker": MARKERS[(place + 3 * again) % len(MARKERS)]}
                     ax.plot(dts, np.maximum(values[:, k], SMALLEST), label=str(method), **style)
                 ax.set(xscale="log", yscale="log", ylabel=f"largest error of {NAMES[k]}", title=title)

@@ -1,8 +1,8 @@
-"""Rotation matrices, quaternions and Euler angles as coordinates: what a product costs, which digits are lost, where angles jump.
+"""Rotation matrices, quaternions and Euler angles as coordinates: cost of a product, lost digits, jumps of angles.
 
 Costs are counted, not timed: the formulas run on numbers that count their operations. Digits: products of many equal rotations
-against one rotation by the whole angle; angles read back from a matrix by its trace. Jumps: an axis that passes the vertical at
-a small distance, in angles and stepped.
+against one rotation by the whole angle; angles computed from the trace of a matrix. Jumps: an axis that passes the
+vertical at a small distance, in angles, and as an integrated motion.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STEP, SPIN, START_ANGLE, FALL, PASSED = (
     0.5,
     2.0,
     0.5,
-)  # of the top; the pole is passed at a quarter of a second
+)  # of the top; it passes the pole after a quarter of a second
 METHOD = Gauss(2)
 NOTES = (
     f"Neither text has numbers; both say that quaternions cost less and lose less. Drift: largest of {ROTATIONS} products of equal",
@@ -50,7 +50,7 @@ NOTES = (
 
 
 class Counted:
-    """A number that counts the operations made with it."""
+    """A number that counts the operations on it."""
 
     multiplications = 0
     additions = 0
@@ -79,7 +79,7 @@ class Counted:
 
 
 def numbers(count: int) -> list[Counted]:
-    """So many different numbers, whose operations are counted."""
+    """Different numbers whose operations are counted."""
     return [Counted(0.1 * k + 0.3) for k in range(count)]
 
 
@@ -149,7 +149,7 @@ def _cost_rows() -> list[Row]:
 
 @dataclass(frozen=True)
 class Drift:
-    """Off the constraint, and off the rotation by the whole angle: each largest over all rotations, by the number of products."""
+    """Largest deviation from the constraint, and from the rotation by the whole angle, by number of products."""
 
     counts: tuple[int, ...]
     off_unit: dict[str, Array]
@@ -157,7 +157,7 @@ class Drift:
 
 
 def drift(counts: tuple[int, ...]) -> Drift:
-    """Products of equal rotations, as they come."""
+    """Products of equal rotations, without correction."""
     k = np.arange(ROTATIONS)
     axes = np.stack([np.sin(1.0 + k), np.cos(2.0 + 3.0 * k), np.sin(4.0 + 5.0 * k)], axis=1)
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
@@ -231,7 +231,7 @@ def _digit_rows(found: Drift) -> list[Row]:
 
 
 def angle_errors() -> dict[str, Array]:
-    """Relative error of a small angle that is read back."""
+    """Relative error of a small angle computed from a matrix."""
     axis = np.array((2.0, -1.0, 2.0)) / 3.0
     found: dict[str, list[float]] = {"trace of the matrix": [], "quaternion": []}
     for angle in ANGLES:
@@ -259,13 +259,14 @@ def passing(distance: float) -> tuple[Array, Array]:
 
 
 def precession_speed(distance: float) -> float:
-    """Largest rate of psi on the way, in units of the speed of the axis."""
+    """Largest rate of psi during the passage, in units of the speed of the axis."""
     time, angles = passing(distance)
     return float(np.abs(np.gradient(np.unwrap(angles[:, 0]), time)).max() / SPEED)
 
 
 def pole_errors(distance: float) -> tuple[float, float]:
-    """Errors of R after passing: in Euler angles and in quaternions, same method and step, against a step a tenth as long."""
+    """Errors of R after the passage: in Euler angles and in quaternions, same method and step, against a tenth of
+    it."""
     euler, quaternion = symmetric_top("euler"), symmetric_top("quaternion")
     values = euler.system.parameters
     inertia, axial = float(values["I"]), float(values["I3"]) * SPIN

@@ -1,8 +1,9 @@
 """The energy-momentum step of hanging chains in all its published unknowns, in plain arrays.
 
-A second program beside the kernels of the library: directors and their momenta are carried on as they come out of the equations,
-never made orthonormal, so that what the scheme itself keeps of e(q) = 0 and C(q) p = 0 is seen. Of each body q = (r, q1, q2, q3)
-and p = (M v, p1, p2, p3), bars are means of both ends of the step, and with Ghat(q) p = y/2 [nielsen2013]:
+An independent program beside the kernels of the library: directors and their momenta are carried on as the equations
+give them, never orthonormalised, so it shows how well the scheme itself conserves e(q) = 0 and C(q) p = 0. For each
+body q = (r, q1, q2, q3) and p = (M v, p1, p2, p3); bars are means of both ends of the step, and with Ghat(q) p = y/2
+[nielsen2013]:
 
     dr = h pbar_0/M,             dq = h Ghat(qbar)^T 4 J^-1 mean(Ghat(q) p)
     dp_0 = h M g - Phi_0^T L,    dp = -h Ghat(pbar)^T 4 J^-1 m + h C(qbar)^T g0 - (1 - C^T (C C^T)^-1 C) Phi_q^T L
@@ -19,15 +20,15 @@ from ..arrays import Array
 from ..geometry import rotations
 from ..problems.linkages import hanging_chain
 
-Numbers = np.ndarray  # of doubles, or complex where it is differentiated
+Numbers = np.ndarray  # doubles, or complex numbers for differentiation
 
-ALONG = 1e-30  # imaginary step of the derivative: exact, because all is polynomial or rational
+ALONG = 1e-30  # imaginary step of the derivative: exact, because everything is polynomial or rational
 MOST, CONVERGED = 20, 3e-16
 
 
 @dataclass(frozen=True)
 class Path:
-    """A run: q and p (steps + 1, n, 4, 3), and the largest number of Newton's corrections in a step."""
+    """A run: q and p (steps + 1, n, 4, 3), and the largest number of Newton corrections in a step."""
 
     chain: Chain
     q: Array
@@ -96,7 +97,7 @@ def conditions(q: Numbers, p: Numbers) -> Numbers:
 
 
 class Chain:
-    """A hanging chain of four boxes, as `catena.problems.hanging_chain` describes it."""
+    """A hanging chain of four boxes, as in `catena.problems.hanging_chain`."""
 
     def __init__(self, joint: str) -> None:
         problem = hanging_chain(joint)
@@ -111,11 +112,12 @@ class Chain:
 
     @property
     def unknowns(self) -> int:
-        """Of a step: q, p and a multiplier for each row."""
+        """Number of unknowns of a step: q, p and a multiplier for each row."""
         return (24 + self.per_joint) * self.n
 
     def rows(self, q: Numbers) -> Numbers:
-        """Phi(q): the points of each joint together, and for a hinge the axis e1 of the parent normal to e2 and e3 of the child."""
+        """Phi(q): equality of the points of each joint, for a hinge also e1 of the parent normal to e2 and e3 of the
+        child."""
         own = q[..., 0, :] + np.einsum("...ka,k->...a", q[..., 1:, :], self.top)
         foot = q[..., 0, :] + np.einsum("...ka,k->...a", q[..., 1:, :], self.bottom)
         hung = np.concatenate([np.zeros_like(foot[..., :1, :]), foot[..., :-1, :]], axis=-2)
@@ -148,14 +150,14 @@ class Chain:
         return out
 
     def residual(self, x: Numbers, q0: Array, p0: Array, h: float, *, keep_hidden: bool) -> Numbers:
-        """What is missing in the equations for the unknowns x (..., unknowns): changes of q and p, then L."""
+        """The residual of the equations for the unknowns x (..., unknowns): changes of q and p, then L."""
         size = 12 * self.n
         shape = (*x.shape[:-1], self.n, 4, 3)
         dq, dp = x[..., :size].reshape(shape), x[..., size : 2 * size].reshape(shape)
         q, p = q0 + 0.5 * dq, p0 + 0.5 * dp  # the means
         directors, momenta = q[..., 1:, :], p[..., 1:, :]
         mean = 0.5 * (hat(q0[:, 1:], p0[:, 1:]) + hat(q0[:, 1:] + dq[..., 1:, :], p0[:, 1:] + dp[..., 1:, :]))
-        rate = 4.0 * mean / self.moments  # of Ghat(p) q it is the opposite
+        rate = 4.0 * mean / self.moments  # that of Ghat(p) q has the opposite sign
         force = self.push(q, x[..., 2 * size :])
         c = condition_matrix(directors)
         gram = np.einsum("...rka,...ska->...rs", c, c)
@@ -173,7 +175,7 @@ class Chain:
         return np.concatenate([first, second, self.rows(q0 + dq)], axis=-1)
 
     def run(self, h: float, steps: int, *, keep_hidden: bool = True) -> Path:
-        """From rest; without `keep_hidden` the term g0, which is there for C(q) p = 0, is left out."""
+        """A run from rest; without `keep_hidden` the term g0, which ensures C(q) p = 0, is omitted."""
         q, p = self.start, np.zeros_like(self.start)
         x, most = np.zeros(self.unknowns), 0
         path = [(q, p)]
@@ -191,7 +193,7 @@ class Chain:
         return self.residual(moved, q, p, h, keep_hidden=keep_hidden).imag.T / ALONG
 
     def _solve(self, x: Array, q: Array, p: Array, h: float, *, keep_hidden: bool) -> tuple[Array, int]:
-        """The unknowns of a step by Newton's method, and how many corrections it took."""
+        """The unknowns of a step by Newton's method, and the number of corrections."""
         before = np.inf
         for number in range(1, MOST + 1):
             missing = self.residual(x, q, p, h, keep_hidden=keep_hidden)

@@ -1,4 +1,4 @@
-"""The errata of the documents as HTML, for a page that has no MathJax: the short formulas as letters and raised text."""
+"""The errata as HTML, for a page without MathJax: short formulas as letters with super- and subscripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CODE = re.compile(r"`([^`]+)`")
 
 
 def errata_html() -> str:
-    """All errata: a heading for each document, its tables, and what stands between them."""
+    """All errata: a heading for each document, its tables, and the text between them."""
     text = LABEL.sub("", (files(__package__) / "errata.md").read_text(encoding="utf-8"))
     blocks = [block for block in re.split(r"\n\s*\n", text) if block.strip()]
     return "\n".join(_block(block.strip()) for block in blocks)
@@ -38,10 +38,10 @@ def formula(tex: str) -> str:
     made = html.escape(made, quote=False)
     made = re.sub(r"\\([A-Za-z]+)", lambda m: LETTERS.get(m[1], m[0]), made)
     made = re.sub(r"\\(ddot|dot|hat|tilde) ?(\w)", lambda m: m[2] + ABOVE[m[1]], made)
-    for _ in range(2):  # an index may have one
+    for _ in range(2):  # an index may have an index
         made = re.sub(r"_(\w|\{[^{}]*\})", lambda m: f"<sub>{m[1].strip('{}')}</sub>", made)
     made = re.sub(r"\^(\w|\{[^{}]*\})", lambda m: f"<sup>{m[1].strip('{}')}</sup>", made)
-    made = made.replace("⦃", "{").replace("⦄", "}")  # braces that are read, not those that group
+    made = made.replace("⦃", "{").replace("⦄", "}")  # visible braces, not grouping ones
     return f"<i>{re.sub(' +', ' ', made).strip()}</i>"
 
 

@@ -1,4 +1,4 @@
-"""All reproductions on one page: ours beside the published numbers, what differs and why, and the command of each."""
+"""All reproductions on one page: ours beside the published numbers, what differs and why, and the command for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .report import HEADINGS, Report
 if TYPE_CHECKING:
     from .report import Reproduction
 
-SHOWN = 0.65  # pixels on the page for one of a picture
+SHOWN = 0.65  # pixels on the page for each pixel of a picture
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; background: #fff; }
 h1 { font-size: 1.7rem; } h2 { margin-top: 3rem; border-top: 1px solid #ccc; padding-top: 1rem; }
@@ -54,14 +54,14 @@ def write_page(folder: Path, made: Iterable[tuple[Reproduction, Report]], *, ver
 
 
 def _place(part: tuple[Reproduction, Report]) -> tuple[str, list[int], str]:
-    """Documents in the order of the alphabet, in each the numbers of figures as they follow, what has none at the end."""
+    """Sort key: documents alphabetically, in each the numbers of figures in order, others at the end."""
     document, what = part[0].SOURCE
     number = re.search(r"\d+(\.\d+)*", what)
     return document, [int(digits) for digits in number[0].split(".")] if number else [2**31], what
 
 
 def _contents(parts: list[tuple[Reproduction, Report]]) -> str:
-    """What is reproduced of each document, and where."""
+    """Table of contents: what is reproduced of each document, and where."""
     documents: dict[str, list[str]] = {}
     for module, report in parts:
         document, what = module.SOURCE
@@ -98,8 +98,8 @@ def _section(folder: Path, module: Reproduction, report: Report) -> str:
 
 
 def _picture(folder: Path, file: Path) -> str:
-    """A picture in the size in which its letters are as large as those of the others."""
-    width = int.from_bytes(file.read_bytes()[16:20], "big")  # of the header of a PNG
+    """A picture at a size at which all pictures have letters of equal size."""
+    width = int.from_bytes(file.read_bytes()[16:20], "big")  # width, from the PNG header
     address = html.escape(file.relative_to(folder).as_posix())
     return f'<img src="{address}" alt="{html.escape(file.stem)}" width="{round(SHOWN * width)}">'
 

@@ -1,7 +1,7 @@
 """The galactic orbit over a million units of time: crossings of a half-plane, counted for six pairs of method and step.
 
-Counting rule: the start, which lies on the half-plane q2 = 0, q1 > 0, and every step in which q2 turns from negative to
-not negative with q1 > 0 at the crossing. It is not printed with the table; it is the one that gives its numbers.
+Counting rule: the start, which lies on the half-plane q2 = 0, q1 > 0, and every step in which q2 changes from negative
+to non-negative with q1 > 0 at the crossing. The rule is not printed with the table; this one gives its numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SOURCE = ("A thesis on chains of rigid bodies", "figure 2.11, table 2.1 and its 
 
 PLANE = Section("plane", "q2", direction=+1, where="q1 > 0")
 ENERGY = 2.0
-CHUNK = 50_000  # steps whose samples are looked at together, then dropped
+CHUNK = 50_000  # steps whose samples are processed together, then dropped
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Case:
     """A row of the table.
 
     `published` is the count in [hairer1993] section II.16, `repeated` that of a later computation, whose implicit
-    equations were solved to 1e-10 only; `short` is the count up to t = 1e4, and `least`, `largest` are the extremes of
-    H - 2 over t = 1e6, each with the last digit it is known to.
+    equations were solved only to 1e-10; `short` is the count up to t = 1e4, and `least`, `largest` are the extremes of
+    H - 2 over t = 1e6, each with the last digit that is known.
     """
 
     row: str
@@ -72,7 +72,7 @@ NOISY_ENERGY = 1e-4  # bound of |H - 2| of that row
 NUDGES = (-2, -1, 1, 2, 3, 4, 5)  # changes of q1 at the start, in units of NUDGE
 NUDGE = 1e-12
 
-# Energy drift with dt = 0.4: H - 2 of RK4 after so many steps, and how well a chaotic orbit allows to know it.
+# Energy drift with dt = 0.4: H - 2 of RK4 after these numbers of steps, and the accuracy that a chaotic orbit allows.
 DRIFT_DT = 0.4
 DRIFT = {2_500: (-0.0222306, 1e-7), 20_000: (-0.1591345, 1e-6), 80_000: (-1.156, 2e-3)}
 BAND = (-1.12e-5, 2.5e-6)  # H - 2 of Gauss(3) in 80000 steps, to two digits
@@ -82,7 +82,7 @@ DRIFT_TO_BAND = 5e4  # the drift of RK4 exceeds the width of that band by more t
 
 @dataclass(frozen=True)
 class Orbit:
-    """What is kept of a run: the count, the crossings (m, 6) as (q, p), extremes of H - 2, seconds."""
+    """Results of a run: the count, the crossings (m, 6) as (q, p), extremes of H - 2, seconds."""
 
     count: int
     crossings: np.ndarray
@@ -92,7 +92,7 @@ class Orbit:
 
 
 def follow(problem: Problem, method: Method, *, dt: float, t_end: float) -> Orbit:
-    """Run a problem and count its crossings. Every step is looked at; memory stays flat."""
+    """Run a problem and count its crossings. Every step is inspected; memory stays constant."""
     plan, steps = make_plan(problem, None, method, dt=dt, steps=None, t_end=t_end, sections=[PLANE])
     program = plan.program()
     driver = Driver(program, program.view.pack(plan.start), t0=plan.t0, dt=plan.dt, every=1)
@@ -157,7 +157,7 @@ def nudge(change: float) -> Problem:
 
 
 def _spread_row(orbit: Orbit, t_end: float) -> Row:
-    """The noisy row from starts that differ in the twelfth digit: the published count is one more of these counts."""
+    """The noisy row from starts that differ in the twelfth digit: the published count is one more sample of these."""
     case = next(case for case in CASES if case.row == NOISY)
     counts = [orbit.count]
     counts += [follow(nudge(k * NUDGE), case.method, dt=case.dt, t_end=t_end).count for k in NUDGES]
@@ -181,7 +181,7 @@ def _energy_rows(case: Case, orbit: Orbit) -> list[Row]:
 
 
 def _drift_runs(*, steps: int) -> tuple[Run, Run]:
-    """RK4 and Gauss(3) with a large step; the section is watched only because its program is compiled already."""
+    """RK4 and Gauss(3) with a large step; the section is included only because that program is compiled already."""
     rk4, gauss = (
         simulate(galactic(), method=method, dt=DRIFT_DT, steps=steps, sections=[PLANE], progress=False)
         for method in (RK4(), Gauss(3))
@@ -209,7 +209,7 @@ def _drift_rows(rk4: Run, gauss: Run) -> list[Row]:
 
 
 def _draw_sections(folder: Folder, orbits: dict[str, Orbit], t_end: float) -> None:
-    """Where each orbit crosses the half-plane; all points."""
+    """Draw where each orbit crosses the half-plane; all points."""
     with folder.picture("galactic_sections", width=7.2, height=5.0) as figure:
         axes = figure.subplots(2, 3, sharex=True, sharey=True)
         size = 0.5 if t_end > 1e5 else 2.5
@@ -241,7 +241,7 @@ def _draw_drift(folder: Folder, rk4: Run, gauss: Run) -> None:
 
 
 def _write_table(folder: Folder, orbits: dict[str, Orbit]) -> None:
-    """The whole table, and the points of the sections, as numbers."""
+    """Write the whole table, and the points of the sections, as numbers."""
     columns: dict[str, ArrayLike] = {
         "row": [case.row for case in CASES],
         "method": [str(case.method) for case in CASES],

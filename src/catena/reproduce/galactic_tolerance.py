@@ -1,8 +1,8 @@
-"""The second column of the table of the galactic orbit: crossings with the implicit equations solved to 1e-10 only.
+"""The second column of the table of the galactic orbit: crossings with the implicit equations solved only to 1e-10.
 
-What a tolerance of 1e-10 is of (stages or their rates, largest component or norm) and where the iteration starts is not
-printed, and each reading gives another count: the solver's error acts like noise with a sign. So all readings are counted, and
-the published number has to lie among them.
+It is not printed to what a tolerance of 1e-10 applies (stages or their rates, largest component or norm), nor where the
+iteration starts, and each reading gives another count: the error of the solver acts like noise with a sign. So all
+readings are counted, and the published number has to lie among them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ ABOUT = "galactic orbit: the repeated column of the table, implicit equations so
 SOURCE = ("A thesis on chains of rigid bodies", "table 2.1, second column")
 
 TOLERANCE = 1e-10
-# A change of the rates by 1 is one of the stages by dt times a row of the tableau, some dt/2; a norm of all components is up to
-# four times the largest.
+# A change of the rates by 1 changes the stages by dt times a row of the tableau, about dt/2; a norm of all
+# components is at most four times the largest.
 READINGS = {
     "stages": (1.0, 0.0), "norm of all stages": (0.25, 0.0), "rates": (0.0, 0.5), "norm of all rates": (0.0, 0.125),
 }  # fmt: skip
@@ -48,7 +48,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Reading:
-    """What the tolerance may mean: a tolerance for the change of stages is this, or this times dt; and the start of the iteration."""
+    """A reading of the tolerance: the change of stages is at most this, or this times dt; start of the iteration."""
 
     name: str
     of_stages: float
@@ -56,12 +56,12 @@ class Reading:
     afresh: bool
 
     def tolerance(self, dt: float) -> float:
-        """What the iterations are stopped at."""
+        """The tolerance at which iterations stop."""
         return TOLERANCE * (self.of_stages + self.of_rates * dt)
 
 
 def readings() -> list[Reading]:
-    """All of them."""
+    """All readings."""
     return [
         Reading(f"{word}, {start}", *factors, afresh)
         for word, factors in READINGS.items()
@@ -81,7 +81,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 
 def count(case: Case, t_end: float) -> dict[str, int]:
-    """Crossings without the start, by reading."""
+    """Crossings, without the start, for each reading."""
     method = case.method
     assert isinstance(method, (Gauss, RadauIIA, SunGeng))
     return {

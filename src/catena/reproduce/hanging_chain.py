@@ -1,7 +1,9 @@
-"""Two hanging chains of four boxes, by the published energy-momentum step and by the one that holds the joints' velocities, too.
+"""Two hanging chains of four boxes, by the published energy-momentum step and by the one that also enforces joint
+velocities.
 
-The published step keeps energy, angular momentum and the joints' positions to round-off, and the figures show just that. What they do
-not show is how fast the joints' points move apart at the ends of the steps: it is not held, starts at order dt^2, and grows.
+The published step conserves energy, angular momentum and joint positions to round-off, and the figures show just that.
+What they do not show is how fast the points of a joint separate at the ends of the steps: this velocity is not
+enforced, starts at order dt^2, and grows.
 """
 
 from __future__ import annotations
@@ -38,20 +40,21 @@ SOURCE = ("Nielsen and Krenk [nielsen2013]", "both examples: motion, energy, mom
 
 JOINTS = ("revolute", "spherical")
 LEVELS = {"published step": EnergyMomentum(level="position"), "two-level step": EnergyMomentum()}
-DT, SHOWN = 0.02, 20.0  # between the published steps, 0.01 and 0.1, which `hanging_steps` takes
+DT, SHOWN = 0.02, 20.0  # between the published steps, 0.01 and 0.1, which `hanging_steps` uses
 LONG = 100.0  # over which the velocities are followed
 ACCURATE, FINE = Composition(EnergyMomentum(), "kahanli6"), 0.0025
 HALVED = (0.02, 0.01, 0.005)  # steps whose errors give the order
 TIMES = (0.0, 0.6, 1.2, 1.8, 2.4, 3.0, 10.0, 20.0)  # of the snapshots
-SMALLEST = 1e-17  # error in the pictures
+SMALLEST = 1e-17  # smallest error in the pictures
 SUMMED = 2e-15  # relative: a few roundings of a sum of eight terms
-# Relative errors in 5000 steps: at most 4e-14 of energy and 1e-15 of momentum. Positions and speeds, of about 10, fit to 3e-15 and 1.4e-14.
+# Relative errors in 5000 steps: at most 4e-14 of energy and 1e-15 of momentum. Joint positions and speeds, of
+# about 10, fit to 3e-15 and 1.4e-14.
 CONSERVED, JOINED, RATE_HELD = 2e-13, 2e-14, 1e-13
 
 ROW_COUNTS = {"revolute": 20, "spherical": 12}  # as published
 ENERGIES = {"revolute": -998.88732337536455, "spherical": -706.32}
-# The last body: where it is at t = 1 and 2, and its velocity at t = 1. Extrapolation with 26 digits on minimal coordinates, and a
-# composed energy-momentum step; they agree to the digits given last.
+# The last body: its position at t = 1 and 2, and its velocity at t = 1. Extrapolation with 26 digits on minimal
+# coordinates, and a composed energy-momentum step; they agree to the last digits given.
 PLACES: dict[str, dict[float, tuple[tuple[float, float, float], float]]] = {
     "revolute": {
         1.0: ((0.0, 6.3250696080943155, -6.8197827148726907), 1e-13),
@@ -67,7 +70,8 @@ VELOCITIES = {
     "spherical": (-0.951676795889009, -4.07313854428882, -11.0858833629999),
 }
 VELOCITY_DIGITS = 5e-13
-# Where the steps themselves put it at t = 1: two other programs, one with all rows and multipliers, one in joint coordinates.
+# Its position by the steps themselves at t = 1: two other programs, one with all rows and multipliers, one in
+# joint coordinates.
 STEPPED: tuple[tuple[str, Method, str, float, tuple[float, float, float]], ...] = (
     ("published step", EnergyMomentum(level="position"), "revolute", 0.01, (0.0, 6.325038834368275, -6.819667865430264)),
     ("published step", EnergyMomentum(level="position"), "spherical", 0.1, (-1.2874116572312126, 6.448841140621974, -6.219261651566743)),
@@ -86,7 +90,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Motion:
-    """A run of a chain, with the parts of its energy and its angular momentum from the states alone."""
+    """A run of a chain; the parts of its energy and its angular momentum are computed from the states alone."""
 
     run: Run[Linkage]
 
@@ -122,22 +126,22 @@ class Motion:
 
     @cached_property
     def energy_error(self) -> Array:
-        """To the largest kinetic energy."""
+        """Relative to the largest kinetic energy."""
         energy = self.column("energy")
         return np.abs(energy - energy[0]) / self.kinetic.max()
 
     @cached_property
     def kept_momentum_error(self) -> Array:
-        """What gravity and the joint leave: l3, and l2 too where the motion is plane; to the largest momentum."""
+        """Error of the conserved components: l3, and l2 in planar motion; relative to the largest momentum."""
         kept = self.momentum[:, 1:] if self.run.system.joints[0].has_angle else self.momentum[:, 2:]
         return np.abs(kept - kept[0]).max(axis=1) / np.abs(self.momentum).max()
 
     def residual(self, which: str) -> Array:
-        """Of the joints' "position" or "velocity", or of the "unit" quaternions."""
+        """Residual of the joints' "position" or "velocity", or of the "unit" quaternions."""
         return np.abs(self.column(f"{which if which == 'unit' else 'joint_' + which}_residual"))
 
 
-Motions = dict[tuple[str, str], Motion]  # of a chain by a step
+Motions = dict[tuple[str, str], Motion]  # by chain and step
 
 
 def reproduce(out: Path, *, quick: bool = False) -> Report:
@@ -198,7 +202,7 @@ def _motion_rows() -> list[Row]:
 
 
 def _step_rows(name: str, method: Method, joint: str, dt: float, place: Sequence[float]) -> list[Row]:
-    """A step itself; Rattle, which nothing else here needs, is not worth compiling."""
+    """The results of a step itself; Rattle, which nothing else here needs, is not worth compiling."""
     problem = hanging_chain(joint)
     steps = round(1.0 / dt)
     driver = driver_of(problem.system, problem.start, method, dt, every=steps, compiled=name != "Rattle")
@@ -215,7 +219,7 @@ def _components(name: str, ours: Array, reference: Sequence[float], digits: floa
 
 
 def _rows_of_what_is_kept(title: str, motion: Motion) -> list[Row]:
-    """What stays at round-off at both levels."""
+    """Quantities at round-off at both levels."""
     t_end = f"{motion.time[-1]:g} s"
     about = "l2 and l3" if motion.run.system.joints[0].has_angle else "l3"
     return [
@@ -229,7 +233,7 @@ def _rows_of_what_is_kept(title: str, motion: Motion) -> list[Row]:
 
 
 def _velocity_rows(joint: str, motions: Motions) -> list[Row]:
-    """What the published step loses: at first with dt^2, then for good."""
+    """What the published step loses: at first with dt^2, then permanently."""
     published, both = (motions[joint, name].residual("velocity") for name in LEVELS)
     first = [
         float(move(joint, LEVELS["published step"], dt, 1.0).residual("velocity").max()) for dt in HALVED
@@ -255,7 +259,7 @@ def _largest_speed(motion: Motion) -> float:
 
 
 def _draw_snapshots(folder: Folder, motions: Motions) -> None:
-    """The boxes at a few times, by the published step: the plane chain in its plane, the other one from two sides."""
+    """The boxes at a few times, by the published step: the planar chain in its plane, the other one from two sides."""
     sights = (("revolute", 1), ("spherical", 1), ("spherical", 0))
     with folder.picture("hanging_chain_snapshots", width=10.4, height=3.9) as figure:
         axes = figure.subplots(len(sights), len(TIMES), sharex=True, sharey=True)
@@ -325,7 +329,7 @@ def _draw_conserved(folder: Folder, motions: Motions) -> None:
 
 
 def _draw_velocities(folder: Folder, motions: Motions) -> None:
-    """How fast the joints' points move apart: what was not shown."""
+    """The velocities at which the points of the joints separate, which the figures did not show."""
     columns: dict[str, Array] = {}
     with folder.picture("hanging_chain_velocities", width=8.2, height=3.4) as figure:
         axes = figure.subplots(1, 2, sharey=True)
@@ -342,6 +346,6 @@ def _draw_velocities(folder: Folder, motions: Motions) -> None:
 
 
 def _largest_so_far(values: Array) -> Array:
-    """For a logarithmic axis: not drawn as long as it is zero."""
+    """Running maximum for a logarithmic axis: nan until it is positive."""
     largest = np.maximum.accumulate(values)
     return np.where(largest > 0.0, largest, np.nan)

@@ -1,7 +1,7 @@
 """The hanging chains at the published steps, with e(q) of the directors and C(q) p of their momenta recorded.
 
-The equations are solved in all their unknowns by a second program (`director_step`), which never makes directors orthonormal, beside the
-step of the library with six unknowns for each body.
+The equations are solved in all their unknowns by an independent program (`director_step`), which never orthonormalises
+directors, beside the step of the library with six unknowns for each body.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ EXAMPLES = (
     Example("spherical", 0.1, 30, 10, 108, 60, (-1.2874116572312126, 6.448841140621974, -6.219261651566743)),
 )
 PLACE_DIGITS = 1e-11
-# Largest in 3 s: 1.3e-15 of e(q) and 2e-13 of C(q) p, whose size is that of y, 60; 2e-15 of the rows; 4e-12 of an energy of 1000.
+# Largest in 3 s: 1.3e-15 of e(q), 2e-13 of C(q) p, where y is about 60; 2e-15 of the rows; 4e-12 of an energy of 1000.
 ORTHONORMAL, HIDDEN, JOINED, CONSERVED, SAME = 1e-14, 2e-12, 2e-14, 2e-14, 1e-9
-LOST = 1e-3  # C(q) p without its term is larger than this where the motion is not plane: 2.6 in 3 s
-SMALLEST = 1e-17  # drawn for zero
+LOST = 1e-3  # C(q) p without its term exceeds this if the motion is not planar: 2.6 in 3 s
+SMALLEST = 1e-17  # drawn instead of zero
 NOTES = (
     "Four boxes, released from rest. The lengths of the published runs are not known: 3 s are our choice, at which 0.1 still has a",
     "solution. e(q) = Q^T Q - 1 and C(q) p of the worst body at every node, directors carried on as the equations give them. Without",
@@ -71,7 +71,7 @@ class Study:
 
     @property
     def lines(self) -> dict[str, Array]:
-        """What is recorded, by name; energy and momentum relative to the largest."""
+        """The recorded quantities, by name; energy and momentum relative to the largest."""
         energy, kept = self.whole.energy(), self.kept_momentum()
         return {
             "e(q)": self.whole.orthonormality(), "C(q) p": self.whole.hidden(), "C(q) p without g0": self.without.hidden(),
@@ -85,7 +85,7 @@ class Study:
         return -chain.mass * (self.whole.q[:, :, 0] @ chain.gravity).sum(axis=1)
 
     def kept_momentum(self) -> Array:
-        """l2 and l3 where the motion is plane, l3 where it is not."""
+        """l2 and l3 if the motion is planar, otherwise l3."""
         return self.whole.momentum()[:, 1 if self.whole.chain.hinged else 2 :]
 
 
@@ -154,7 +154,7 @@ def _rows(found: Study) -> list[Row]:
 
 
 def _symmetry_row(name: str, found: Study) -> Row:
-    """Newton's matrix in the order of the unknowns, halfway: its skew part against its largest entry."""
+    """Newton's matrix in the order of the unknowns, at the middle: its skew part relative to its largest entry."""
     chain, half = found.whole.chain, len(found.time) // 2
     matrix = chain.jacobian(
         np.zeros(chain.unknowns), found.whole.q[half], found.whole.p[half], found.example.dt, keep_hidden=True

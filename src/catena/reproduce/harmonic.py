@@ -23,11 +23,11 @@ SOURCE = ("A thesis on chains of rigid bodies", "figure 2.1")
 
 DT, STEPS = 0.01, 2000
 ENERGY = 2.0
-ROUND_OFF = 1e-13  # 50 eps sqrt(2000) times the energy is 1.0e-12; a tenth of it is asked for
+ROUND_OFF = 1e-13  # 50 eps sqrt(2000) times the energy is 1.0e-12; this limit is a tenth of that
 
 
 def reproduce(out: Path, *, quick: bool = False) -> Report:
-    """Run all methods over t = 20 with dt = 0.01; short already, so `quick` changes nothing."""
+    """Run all methods over t = 20 with dt = 0.01; this is short, so `quick` changes nothing."""
     methods = (
         ExplicitEuler(),
         ImplicitEuler(),
@@ -51,12 +51,12 @@ def _run(method: Method) -> Run:
 
 
 def _ends(runs: dict[str, Run]) -> list[Row]:
-    """|R(i omega dt)|^2 of the stability function R multiplies the energy in each step [hairer2006]."""
+    """In each step the energy is multiplied by |R(i omega dt)|^2, with R the stability function [hairer2006]."""
     z = 2 * DT  # omega dt
     gain = {"ExplicitEuler()": 1 + z**2, "ImplicitEuler()": 1 / (1 + z**2), "RK4()": 1 - z**6 / 72 + z**8 / 576}
     rows = []
     for method, factor in gain.items():
-        # expm1 and log1p keep the digits of RK4, whose energy changes in the tenth digit only.
+        # expm1 and log1p keep the digits of RK4, whose energy changes only in the tenth digit.
         change = ENERGY * float(np.expm1(STEPS * np.log1p(factor - 1)))
         ours = float(runs[method].data.energy[-1]) - ENERGY
         remark = "decays, although explicit" if method == "RK4()" else ""
@@ -76,7 +76,7 @@ def _ranges(runs: dict[str, Run]) -> list[Row]:
     rows = []
     for method, limits in extremes.items():
         error = runs[method].data.energy.values - ENERGY
-        # The phase grows by 2 dt per sample and H goes with its double: an extreme is missed by (1 - cos 2 dt)/2.
+        # The phase grows by 2 dt per sample, H varies with twice the phase: an extreme is missed by (1 - cos 2 dt)/2.
         within = ROUND_OFF + DT**2 * (limits[1] - limits[0])
         for word, ours, limit in zip(("least", "largest"), (error.min(), error.max()), limits, strict=True):
             remark = "quadratic invariants are exact" if method == "Gauss(3)" else ""

@@ -82,10 +82,10 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 def _rows(case: Case, run: Run) -> list[Row]:
     name = f"{case.method}, dt = {case.dt:g}"
-    # Most energies only grow from the start on, so that it would always be the least.
+    # Most energies only grow from the start, which would then always be the minimum.
     energy = run.data.energy.values[0 if isinstance(case.method, Gauss) else 1 :]
     momentum = run.data.angular_momentum.values - START_MOMENTUM
-    if isinstance(case.method, Gauss):  # nine digits are equal: compare what is left
+    if isinstance(case.method, Gauss):  # nine digits are equal: compare the rest
         least, largest = float(energy.min()) - START_ENERGY, float(energy.max()) - START_ENERGY
         rows = [
             compare(f"{name}: least H + 1/2", least, case.least - START_ENERGY, within=5e-12, digits=4),
@@ -111,7 +111,7 @@ def _rows(case: Case, run: Run) -> list[Row]:
 
 
 def _times(*, steps: int) -> list[Row]:
-    """Time of each run relative to StormerVerlet, from the shortest of three timed runs."""
+    """Time of each run relative to StormerVerlet, each the shortest of three runs."""
     seconds = {}
     for case in DRAWN:
         spent = []

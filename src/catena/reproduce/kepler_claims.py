@@ -1,7 +1,7 @@
 """A claim about the Kepler problem, measured: with 100 times the step Euler A is more accurate than the explicit method.
 
 Errors are those of the energy, of the ellipse, and of the position against Kepler's equation. Published figures compare with an
-angle that grows like the time, which is on the right ellipse at a wrong time.
+angle proportional to time, which gives the right ellipse at the wrong times.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ SAMPLE = 0.05
 CASES: tuple[tuple[Method, float], ...] = (
     (ExplicitEuler(), 0.0005), (EulerA(), 0.05), (StormerVerlet(), 0.05), (Gauss(3), 0.05),
 )  # fmt: skip
-# Where the method itself is after t = 5, and where Kepler's equation puts the planet: 24 digits, another program.
+# Position of the method itself after t = 5, and that of Kepler's equation: 24 digits, another program.
 AT_FIVE = (-0.883770779386256561, -0.767113715592786520)
 EULER_AT_FIVE = (-1.29467754987049, -0.4489242258159183)
 PRINTED_AT_FIVE = (0.155139, -0.524451)  # with the angle equal to the time
-SHORT = 0.8  # time over which the error of a method of order one falls in proportion to the step
+SHORT = 0.8  # time over which the error of a method of order one is proportional to the step
 ORDER_TOLERANCE = 0.1
 NOTES = (
     "The published steps and times are not printed; 0.0005 and 0.05 have the ratio of 100 that is, and t = 200 is our choice.",
@@ -50,7 +50,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Errors:
-    """Of one run at every 0.05: times, and the sizes of its errors."""
+    """Errors of one run at intervals of 0.05: times, and their sizes."""
 
     method: Method
     dt: float
@@ -120,7 +120,7 @@ def _reference_rows(exact: Array) -> list[Row]:
 
 
 def _claim_rows(explicit: Errors, symplectic: Errors, *, whole: bool) -> list[Row]:
-    """EulerA with 100 times the step over ExplicitEuler: below one where the claim holds."""
+    """EulerA with 100 times the step over ExplicitEuler: below one if the claim holds."""
     orbit = explicit.time <= 2.0 * np.pi
     last = explicit.time > explicit.time[-1] - 2.0 * np.pi
     cases: list[tuple[str, str, NDArray[np.bool_] | slice, bool | None]] = [
@@ -138,7 +138,7 @@ def _claim_rows(explicit: Errors, symplectic: Errors, *, whole: bool) -> list[Ro
         parts = (getattr(errors, name)[part] for errors in (symplectic, explicit))
         ours, other = (float(error.mean() if title.startswith("mean") else error.max()) for error in parts)
         remark = f"{ours:.2g} with dt = 0.05, {other:.2g} with dt = 0.0005"
-        if holds is None:  # both have lost the planet: an orbit is two wide
+        if holds is None:  # both have lost the planet: the diameter of the orbit is two
             agrees, expected = bool(min(ours, other) > 0.5), "both lost"
             found = "both lost" if agrees else f"{ours / other:.3g}"
             rows.append(Row(title, found, expected, agrees, remark))

@@ -1,7 +1,8 @@
 """Linked rigid bodies by Gauss's principle: the molecule of four particles, a misprint, and how the equations are conditioned.
 
 Subunits {1, 2, 3} and {2, 3, 4} turn about the axis from 2 to 3; rates u = (velocity of particle 1, angular velocity of the first subunit,
-rate about the axis). The published matrix C of v = C u has r12 where the last row needs r14: the turn of the first subunit carries particle 4.
+rate about the axis). The published matrix C of v = C u has r12 where the last row needs r14: the rotation of the first
+subunit carries particle 4.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ FOURTH = {
     2.0: (-0.692040031934206, -2.35132149778419, -3.56602316634235),
 }
 ANGLE, ENERGY = 2.29753771445090, 185.323011788213
-STRETCHING = 1.35  # d|r34|^2/dt of the printed matrix, three digits
+STRETCHING = 1.35  # d|r34|^2/dt with the printed matrix, three digits
 DT = 0.05
 DIGITS = 1e-13
 LENGTHS, QUICK_LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128), (1, 2, 4, 8, 16)
@@ -61,7 +62,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 
 def particle_matrix(r: Array, axis: Array, *, printed: bool) -> Array:
-    """C (12, 7) of the four particles; with the block as printed, or the one that is right."""
+    """C (12, 7) of the four particles; with the block as printed, or the correct one."""
     c = np.zeros((4, 3, 7))
     for k in range(4):
         c[k, :, :3] = np.eye(3)
@@ -91,7 +92,7 @@ def _fourth(system: Linkage, state: State) -> Array:
 
 
 def _molecule_rows(t_end: float) -> list[Row]:
-    """Gauss(6) on the joint form; so short that it is not worth compiling."""
+    """Gauss(6) on the joint form; too short to be worth compiling."""
     problem = molecule()
     system = problem.system
     assert isinstance(system, Linkage)
@@ -141,7 +142,7 @@ def _matrix_rows() -> list[Row]:
 
 
 def field_at(program: Program, z: Array) -> Array:
-    """dz/dt by the text of the program."""
+    """dz/dt, by running the text of the program."""
     module, out = vars(program.module), np.zeros_like(z)
     next(value for name, value in module.items() if name.endswith("_articulated_field"))(z, program.new_par(), out)
     return out
@@ -149,7 +150,7 @@ def field_at(program: Program, z: Array) -> Array:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Condition number of C^T M C, and how far both dense ways are from the recursion, by the number of bodies."""
+    """Condition number of C^T M C, and deviation of both dense ways from the recursion, by the number of bodies."""
 
     lengths: tuple[int, ...]
     condition: Array

@@ -1,12 +1,13 @@
-"""First terms of the modified energy: what a symplectic method keeps instead of H, for Stormer-Verlet and for a body.
+"""First terms of the modified energy, which a symplectic method conserves instead of H, for Stormer-Verlet and for a
+body.
 
 A symmetric splitting exp(h/2 A) exp(h B) exp(h/2 A) is the flow of H~ = A + B + h^2 H_2 + O(h^4) with [hairer2006] section IX.9
 
     H_2 = {B,{B,A}}/12 - {A,{A,B}}/24     ({f, g} with the sign for which df/dt = {f, H})
 
-so along its path H swings by O(h^2), H + h^2 H_2 by O(h^4). For kick, drift, kick it is p.V''p/12 - |V'|^2/24. For a body, {f,
-g} = -y.(f_y x g_y); three rotations are such a splitting twice over, the inner one in the place of B, whose own h^2 H_2 is
-added.
+so along its path H varies by O(h^2), H + h^2 H_2 by O(h^4). For kick, drift, kick it is p.V''p/12 - |V'|^2/24. For a
+body, {f, g} = -y.(f_y x g_y); three rotations are such a splitting applied twice, with the inner one in place of B,
+whose own h^2 H_2 is added.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _separable_energy(columns: dict[str, Array]) -> Array:
 
 
 def _separable_term(columns: dict[str, Array], *, kick_first: bool) -> Array:
-    """{T,{T,V}} = p.V''p and {V,{V,T}} = |V'|^2: the outer flow's part gets -1/24, the inner one's 1/12."""
+    """{T,{T,V}} = p.V''p and {V,{V,T}} = |V'|^2: the part of the outer flow gets -1/24, that of the inner one 1/12."""
     drift, kick = _curvature(columns["q"], columns["p"]), (_slope(columns["q"]) ** 2).sum(axis=1)
     return drift / 12.0 - kick / 24.0 if kick_first else kick / 12.0 - drift / 24.0
 
@@ -113,7 +114,7 @@ def _second_term(outer: Array, inner: Array, y: Array) -> Array:
 
 
 def _symmetric_term(columns: dict[str, Array]) -> Array:
-    """T = (a1 - a2) y1^2/2 outside, the rotation of a symmetric body inside; axes as the method chooses them."""
+    """T = (a1 - a2) y1^2/2 outside, the rotation of a symmetric body inside; axes as chosen by the method."""
     order = SymmetricRotation().row(np.array(MOMENTS))[:3].astype(int)
     a = 1.0 / np.array(MOMENTS)
     outer = np.zeros(3)
@@ -136,7 +137,7 @@ CASES = (
 
 
 def swings(case: Case, dt: float, t_end: float) -> tuple[float, float]:
-    """Of H and of H + dt^2 H_2, in plain Python."""
+    """Ranges of H and of H + dt^2 H_2, in plain Python."""
     system, start = case.make()
     columns = follow_steps(driver_of(system, start, case.method, dt), round(t_end / dt))
     energy = case.energy(columns)

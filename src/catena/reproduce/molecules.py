@@ -1,8 +1,10 @@
-"""Molecules as linked rigid groups: butane, a peptide of ten residues, and cyclohexane, each beside a second computation.
+"""Molecules as linked rigid groups: butane, a peptide of ten residues, and cyclohexane, each beside an independent
+computation.
 
-Bonds and their angles are rigid, what turns are the torsions. Butane without angular momentum has one degree of freedom, so its
+Bonds and their angles are rigid; only torsions vary. Butane without angular momentum has one degree of freedom, so its
 period is a quadrature. The groups of a peptide follow from its backbone. Six hinges in a ring leave no freedom in the chair of
-cyclohexane, and one in the boat, whose pseudorotation is computed a second time from six particles with twelve distances.
+cyclohexane, and one in the boat, whose pseudorotation is computed independently from six particles with twelve
+distances.
 """
 
 from __future__ import annotations
@@ -53,14 +55,14 @@ NOTES = (
 
 
 def groups_with(atoms: Array, masses: Sequence[float], members: Sequence[Sequence[int]]) -> tuple[list[Body], Array]:
-    """Rigid groups of atoms, the mass of an atom shared equally by the groups it belongs to, and their centres."""
+    """Rigid groups of atoms and their centres; the mass of an atom is shared equally by its groups."""
     shares = [sum(k in group for group in members) for k in range(len(atoms))]
     bodies = [Body.from_particles(atoms[list(group)], [masses[k] / shares[k] for k in group]) for group in members]
     return bodies, np.array([body.center for body in bodies])
 
 
 def hinge(i: int, j: int, atoms: Array, center: Array, bond: tuple[int, int]) -> Revolute:
-    """Between groups i and j about the bond of two atoms."""
+    """A hinge between groups i and j about the bond of two atoms."""
     at, axis = atoms[bond[0]], atoms[bond[1]] - atoms[bond[0]]
     return Revolute(i, j, (at - center[i], at - center[j]), axis=axis / np.linalg.norm(axis))
 
@@ -69,7 +71,7 @@ def hinge(i: int, j: int, atoms: Array, center: Array, bond: tuple[int, int]) ->
 
 
 def butane_atoms(psi: float) -> Array:
-    """Four carbons; the third bond turned by psi from the trans form."""
+    """Four carbons; the third bond rotated by psi from the trans form."""
     bend = math.pi - ANGLE
     first = np.array((-BOND * math.cos(bend), BOND * math.sin(bend), 0.0))
     last = (
@@ -89,7 +91,7 @@ def torsion_energy(psi: float) -> float:
 
 
 def torsion_inertia(psi: float) -> float:
-    """Of the torsion without rigid motion: the least sum m |dx/dpsi + v + w x x|^2."""
+    """Inertia of the torsion without rigid motion: the minimum of sum m |dx/dpsi + v + w x x|^2."""
     x = butane_atoms(psi)
     bend = math.pi - ANGLE
     rate = np.zeros((4, 3))
@@ -102,13 +104,13 @@ def torsion_inertia(psi: float) -> float:
 
 
 def rigid_motions(x: Array) -> Array:
-    """(3 n, 6): velocities of n particles in translations and turns."""
+    """(3 n, 6): velocities of n particles in translations and rotations."""
     turns = np.stack([np.cross(e, x) for e in np.eye(3)], axis=-1)
     return np.concatenate([np.tile(np.eye(3), (len(x), 1)), turns.reshape(-1, 3)], axis=1)
 
 
 def butane_period() -> float:
-    """By the midpoint rule in u, psi = AMPLITUDE sin(u): smooth and periodic."""
+    """The period by the midpoint rule in u, psi = AMPLITUDE sin(u): smooth and periodic."""
     u = (np.arange(POINTS) + 0.5) * math.pi / (2 * POINTS)
     total = torsion_energy(AMPLITUDE)
     values = []
@@ -119,7 +121,7 @@ def butane_period() -> float:
 
 
 def butane() -> tuple[Linkage, State]:
-    """At rest, off the trans form by the amplitude; the joint's angle counts from there."""
+    """Butane at rest, off the trans form by the amplitude; the joint angle is measured from there."""
     atoms = butane_atoms(AMPLITUDE)
     bodies, center = groups_with(atoms, BUTANE_MASSES, ((0, 1, 2), (1, 2, 3)))
     text = " + ".join(f"c{k}*cos(theta + a)**{k}" for k in range(len(TORSION)))
@@ -155,12 +157,12 @@ def _butane_rows(psi: Array) -> list[Row]:
 
 
 def backbone(residues: int) -> tuple[Array, list[float]]:
-    """N, CA and C of each residue, a helical zigzag with tetrahedral angles, and masses with what hangs on them."""
+    """N, CA and C of each residue, a helical zigzag with tetrahedral angles, and masses including attached atoms."""
     atoms = [np.zeros(3), np.array((BOND, 0.0, 0.0))]
     atoms.append(atoms[1] + BOND * np.array((-math.cos(ANGLE), math.sin(ANGLE), 0.0)))
     for k in range(3, 3 * residues):
         a, b, c = atoms[-3:]
-        turn = math.pi if k % 3 == 1 else (-1.0 if k % 3 == 0 else -0.8)  # the peptide bond is flat
+        turn = math.pi if k % 3 == 1 else (-1.0 if k % 3 == 0 else -0.8)  # the peptide bond is planar
         along = (c - b) / np.linalg.norm(c - b)
         normal = np.cross(b - a, along)
         normal /= np.linalg.norm(normal)
@@ -171,7 +173,7 @@ def backbone(residues: int) -> tuple[Array, list[float]]:
 
 
 def peptide(residues: int) -> tuple[Linkage, State, list[tuple[int, ...]]]:
-    """Groups, hinges and threefold torsions; torsions start with rates of 1 rad/ps, by turns."""
+    """Groups, hinges and threefold torsions; torsions start with alternating rates of 1 rad/ps."""
     atoms, masses = backbone(residues)
     members: list[tuple[int, ...]] = []
     bonds: list[tuple[int, int]] = []
@@ -249,7 +251,8 @@ def atom_paths(system: Linkage, columns: dict[str, Array], members: Sequence[Seq
 
 
 def _shared_atoms_apart(system: Linkage, columns: dict[str, Array], members: Sequence[Sequence[int]]) -> float:
-    """An atom that belongs to several groups is at one place: then bonds and angles are those of the start."""
+    """Largest distance between copies of an atom in several groups; if zero, bonds and angles are those of the
+    start."""
     places: dict[int, list[Array]] = {}
     for group in atom_paths(system, columns, members):
         for atom, path in group.items():
@@ -262,7 +265,7 @@ def _shared_atoms_apart(system: Linkage, columns: dict[str, Array], members: Seq
 
 def ring_atoms(form: str) -> Array:
     """Six carbons with equal bonds and angles, as chair or as boat."""
-    far = 2.0 * BOND * math.sin(0.5 * ANGLE)  # of next neighbours
+    far = 2.0 * BOND * math.sin(0.5 * ANGLE)  # distance of next neighbours
     if form == "chair":
         radius = far / math.sqrt(3.0)
         height = 0.5 * math.sqrt(BOND**2 - radius**2)
@@ -309,7 +312,7 @@ def _freedom(form: str) -> tuple[int, int]:
 
 
 def boat_velocity(atoms: Array) -> Array:
-    """(6, 3): the motion that leaves all distances alone, without rigid motion."""
+    """(6, 3): the motion that changes no distance, without rigid motion."""
     free = np.linalg.svd(rigidity(atoms))[2][11:].T  # seven of them, the six rigid motions among them
     rigid = rigid_motions(atoms)
     free = free - rigid @ np.linalg.lstsq(rigid, free, rcond=None)[0]  # equal masses
@@ -319,7 +322,7 @@ def boat_velocity(atoms: Array) -> Array:
 
 
 def particle_path(atoms: Array, velocity: Array, t_end: float) -> Array:
-    """Where six particles with twelve distances are at the end: multipliers by least squares, SciPy's DOP853."""
+    """Final positions of six particles with twelve distances: multipliers by least squares, SciPy's DOP853."""
     from scipy.integrate import solve_ivp
 
     def field(t: float, z: Array) -> Array:
@@ -345,7 +348,7 @@ def boat_start(system: Linkage, center: Array, atoms: Array) -> State:
 
 @dataclass(frozen=True)
 class Boat:
-    """The pseudorotation with two steps: errors at the end against the particles, and what the finer run measured."""
+    """The pseudorotation with two steps: errors at the end against the particles, and measurements of the finer run."""
 
     errors: list[float]
     system: Linkage

@@ -1,4 +1,4 @@
-"""The perturbed pendulum: a method that loses the energy beside one that keeps it."""
+"""The perturbed pendulum: a method that loses the energy beside one that conserves it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DT = 0.3
 EQUILIBRIUM = -73 / 72  # H at q = 0, p = -1/6
 BAND = 0.0172  # width that the energy of the midpoint rule never leaves
 
-# After so many steps: the energy of RadauIIA(2), least and largest energy of ImplicitMidpoint so far.
+# After these numbers of steps: the energy of RadauIIA(2), smallest and largest energy of ImplicitMidpoint so far.
 REFERENCE = {
     100: (0.786161426513, 0.79999283, 0.81705326),
     1_000: (0.664604480428, 0.79999273, 0.81710960),

@@ -1,8 +1,8 @@
 """Projection onto |q| = 1 and q.g = 0 after each step of the canonical form of a chain: does it break anything?
 
-Where the method keeps both constraints anyway (Gauss of any order, Sun's method, the midpoint rule) it does nothing but
-round-off. Where it does not, it holds them, and what the method did keep is lost for it: the symplectic structure, and the
-angular momentum, which is bilinear in q and g.
+If the method conserves both constraints anyway (Gauss of any order, Sun's method, the midpoint rule), projection only
+adds round-off. If it does not, projection enforces them, and destroys what the method did conserve: the symplectic
+structure, and the angular momentum, which is bilinear in q and g.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ SOURCE = ("A thesis on chains of rigid bodies", "section 3.4: projection, on the
 
 METHODS: tuple[Method, ...] = (EulerA(), EulerB(), StormerVerlet(), ImplicitMidpoint(), SunGeng(), Gauss(2), Gauss(3))
 QUICK: tuple[Method, ...] = (EulerA(), Gauss(2))
-# Symplectic defect of one projected step of 0.04, two bodies; the others keep it. A separate program, two digits.
+# Symplectic defect of one projected step of 0.04, two bodies; the other methods conserve it. An independent
+# program, two digits.
 BROKEN = {"EulerA()": 1.7e-3, "EulerB()": 8e-4}
 FACTOR = 1.2
-LITTLE = 1e-7  # where |q|^2 - 1 is of that size in a step
+LITTLE = 1e-7  # if |q|^2 - 1 is of this size in a step
 BODIES, AMP, DT, STEPS, QUICK_STEPS = 3, 0.5, 0.02, 50, 10
 MOMENTUM_LEVEL = 1e-12
-UNCHANGED = 1e-12  # largest change of the state that projection makes where the constraints are invariants
+UNCHANGED = 1e-12  # largest change of the state by projection if the constraints are invariants
 LOST = 1e-5
 NOTES = (
     f"Symplectic defect of one step of 0.04 on the tangent space of the constraints, two bodies; the rest on a free helix of {BODIES},",
@@ -46,7 +47,8 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Effect:
-    """Defect and largest errors of angular momentum and energy, without projection and with it; how far the last states are apart."""
+    """Defect and largest errors of angular momentum and energy, without and with projection; distance of last
+    states."""
 
     defect: tuple[float, float]
     momentum: tuple[float, float]
@@ -55,7 +57,7 @@ class Effect:
 
 
 def reproduce(out: Path, *, quick: bool = False) -> Report:
-    """Seven methods; two of them over fewer steps if `quick`. Nothing is long enough to be compiled."""
+    """Seven methods; two of them over fewer steps if `quick`. Nothing is long enough to need compiling."""
     methods, steps = (QUICK, QUICK_STEPS) if quick else (METHODS, STEPS)
     effects = {method: effect(method, steps) for method in methods}
     folder = Folder(out)
@@ -65,7 +67,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 
 def effect(method: Method, steps: int) -> Effect:
-    """All of it for one method."""
+    """All quantities for one method."""
     plain, projected = (_follow(method, steps, projected=flag) for flag in (False, True))
     apart = float(np.abs(plain[2] - projected[2]).max())
     defect = symplectic_defect("quaternion", method)[0], symplectic_defect("quaternion", method, project)[0]

@@ -1,4 +1,4 @@
-"""What a reproduction hands over: numbers beside the published ones, pictures, and files of both."""
+"""The result of a reproduction: numbers beside the published ones, pictures, and files of both."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Row:
     Attributes
     ----------
     quantity : what it is
-    ours, reference : our value and the published or theoretical one; None where there is none
-    agrees : whether they agree; None where no agreement can be asked for, and `remark` says why
+    ours, reference : our value and the published or theoretical one; None if there is none
+    agrees : whether they agree; None if no agreement can be expected, and `remark` says why
     remark : source of the reference, or why it cannot be met
     digits : significant digits in print
     """
@@ -45,7 +45,7 @@ class Row:
     digits: int = 7
 
     def __post_init__(self) -> None:
-        if self.agrees is not None:  # numpy's false is not False
+        if self.agrees is not None:  # numpy.False_ is not False
             object.__setattr__(self, "agrees", bool(self.agrees))
 
     def cells(self) -> tuple[str, ...]:
@@ -78,11 +78,11 @@ def power(x: ArrayLike, y: ArrayLike) -> float:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """A table of what was reproduced, and the files that were written; prints as a table.
+    """A table of the results, and the files that were written; prints as a table.
 
     Attributes
     ----------
-    title : what was reproduced
+    title : the subject
     rows : the quantities
     files : pictures (PNG and PDF) and numbers (CSV)
     notes : what a reader must know about the comparison
@@ -126,7 +126,7 @@ class Report:
 
 @runtime_checkable
 class Reproduction(Protocol):
-    """A module that computes something published again."""
+    """A module that reproduces a published result."""
 
     NAME: str
     ABOUT: str
@@ -137,7 +137,7 @@ class Reproduction(Protocol):
 
 
 class Folder:
-    """The directory that a reproduction writes into; remembers what it wrote."""
+    """The directory for the files of a reproduction; keeps a list of these files."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -146,7 +146,7 @@ class Folder:
 
     @contextmanager
     def picture(self, name: str, *, width: float, height: float) -> Iterator[Figure]:
-        """A figure to draw into, saved at the end of the `with`; sizes in inches."""
+        """A figure to draw on, saved at the end of the `with` block; sizes in inches."""
         with apply_style():
             figure = new_figure(width=width, height=height)
             yield figure
@@ -159,7 +159,7 @@ class Folder:
             write_figure(self.files[-1], figure, metadata=metadata)
 
     def numbers(self, name: str, columns: Mapping[str, ArrayLike], *, digits: int = 17) -> None:
-        """Save columns of equal length as CSV; 17 significant digits are all that a double has."""
+        """Save columns of equal length as CSV; 17 significant digits represent a double exactly."""
 
         def text(value: object) -> object:
             return f"{value:.{digits}g}" if isinstance(value, float) and digits < 17 else value
@@ -177,7 +177,7 @@ class Folder:
         size: tuple[float, float],
         digits: int = 17,
     ) -> None:
-        """Draw something of each method over the step, both on logarithmic axes, and save the numbers."""
+        """Draw a quantity of each method over the step, both axes logarithmic, and save the numbers."""
         with self.picture(name, width=size[0], height=size[1]) as figure:
             ax = figure.subplots()
             for number, (method, values) in enumerate(curves.items()):
@@ -189,7 +189,7 @@ class Folder:
         self.numbers(name, {"dt": dts, **curves}, digits=digits)
 
     def report(self, name: str, title: str, rows: Sequence[Row], *, notes: Sequence[str] = ()) -> Report:
-        """Save the table as CSV too, and make the report of all that was written."""
+        """Save the table as CSV too, and make the report of all files."""
         self._csv(name, HEADINGS, [[row.quantity, row.ours, row.reference, row.agrees, row.remark] for row in rows])
         return Report(title, tuple(rows), tuple(self.files), tuple(notes))
 

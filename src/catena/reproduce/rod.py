@@ -1,9 +1,11 @@
-"""The question with which the work on chains ends: linearise a long chain at its equilibrium, and compare it with a Cosserat rod.
+"""The question at the end of the work on chains: linearise a long chain at its equilibrium, and compare it with a
+Cosserat rod.
 
-The chain is the helix of tetrahedra, whose equilibrium is stable. There are six branches of waves and no single natural frequency; two long waves of
-stretch and twist, and two of bending, are those of a rod. How fast chain and rod come together depends on two things that are easily missed: a
-body carries a length of one link about itself, so that a free end is half a link longer, and the rod must have the compliance of a link
-over every link, not at every place. With both, the order is 2; without either, it is 1.
+The chain is the helix of tetrahedra, whose equilibrium is stable. It has six branches of waves and no single natural
+frequency; two long waves of stretch and twist, and two of bending, are those of a rod. The rate of convergence depends
+on two details that are easily missed: a body represents the length of one link around it, so that a free end is half a
+link longer; and the rod must have the compliance of a link averaged over the link, not at every point. With both
+details the order is 2; without either, it is 1.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ SIZES = (9, 17, 33, 65, 129)
 COUNT = 6  # lowest frequencies, which are compared
 FIRST = 0.5339158579010782  # of eight bodies, clamped and free
 LONG = {1001: 3.220624940226233e-5}
-WAVES = (7.708611183343972, 9.05837199782145)  # slopes of long stretch-twist waves, 40 digits
-BENDING = 9.169002117198601  # b of long bending waves, 45 digits
-# largest relative errors of the lowest six frequencies, two digits, by a separate program; lengths in pairs, of which the quotient is taken
+WAVES = (7.708611183343972, 9.05837199782145)  # slopes of long stretch-twist waves, computed with 40 digits
+BENDING = 9.169002117198601  # b of long bending waves, computed with 45 digits
+# largest relative errors of the lowest six frequencies, two digits, by an independent program; lengths in pairs, whose
+# quotient is used
 ERRORS = {
     "rod": {17: 2.9e-3, 33: 7.3e-4, 65: 3.2e-4, 129: 8.1e-5},
     "without half a link": {17: 6.2e-2, 33: 3.1e-2, 65: 1.6e-2, 129: 7.8e-3},
@@ -47,7 +50,7 @@ NOTES = (
 
 
 def reproduce(out: Path, *, quick: bool = False) -> Report:
-    """Frequencies, waves and the order of convergence; `quick` stops at 33 bodies, and leaves the long chain out."""
+    """Frequencies, waves and the order of convergence; `quick` stops at 33 bodies, and omits the long chain."""
     sizes = SIZES[:3] if quick else SIZES
     helix = helix_chain(8, amp=0.0)
     rod = helix.system.rod_limit(at=helix.start)
@@ -109,13 +112,13 @@ def _error_rows(found: RodComparison, errors: dict[str, Array]) -> list[Row]:
 
 
 def _without_half_a_link(rod: RodLimit, found: RodComparison) -> Array:
-    """Largest errors where the rod ends at the last body."""
+    """Largest errors if the rod ends at the last body."""
     short = [rod_frequencies(rod, 0.0, n - 1.0, (True, False), COUNT) for n in found.sizes.tolist()]
     return np.abs(np.array(short) / found.chain - 1.0).max(axis=1)
 
 
 def _turn_along(rod: RodLimit, found: RodComparison) -> Array:
-    """Largest errors where the compliance at each place is that of a link, turned along the screw."""
+    """Largest errors if the compliance at each point is that of a link, rotated along the screw."""
     local = {m: (m * rod.angle, part) for m, part in rod.mean.items()}
     made = [replace(rod, harmonics=local).modes(n, count=COUNT) for n in found.sizes.tolist()]
     return np.abs(np.array(made) / found.chain - 1.0).max(axis=1)

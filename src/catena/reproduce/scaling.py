@@ -1,6 +1,6 @@
-"""A body that may change its size: free motion, the size held by a constraint, and impacts at a bound of the size.
+"""A body that may change its size: free motion, the size fixed by a constraint, and impacts at a bound of the size.
 
-Closed forms, the energy-momentum step and Gauss's method beside each other; the published text has equations and no numbers.
+Closed forms, the energy-momentum step and Gauss's method are compared; the published text has equations and no numbers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SOURCE = ("Moller and Glocker [moeller2012]", "its equations")
 
 MOMENTS, QUATERNION, RATE, W = (2.0, 3.0, 4.0), (0.9, 0.3, -0.2, 0.4), 0.25, (0.7, -1.1, 0.5)
 SCALES = {1.0: 1.75190372642639, 2.0: 2.74711970373820, 5.0: 6.05715829962093}
-TURNED = 1.09959916222156  # the time tau in which a rigid body turns as far as this one in all time
+TURNED = 1.09959916222156  # the time tau in which a rigid body turns as far as this one does in infinite time
 BOUNCE_SCALE, BOUNCE_RATE = 0.8, 0.3
 IMPACT_TIME, IMPACT_RATE, RESTING_ENERGY, MULTIPLIER = 0.369598482897832, 0.734029972140103, 1.7952, -3.5904
 RESTITUTIONS = (1.0, 0.5, 0.0)
 DIGITS = 1e-13
-ROUND_OFF = 1e-13  # energy of the step; some eps times its size of 3
+ROUND_OFF = 1e-13  # energy of the step; a few eps times its magnitude of 3
 COUNTS = (50, 100, 200, 400)
 ORDER_TOLERANCE = 0.05
 NOTES = (
@@ -41,7 +41,7 @@ NOTES = (
 
 
 def reproduce(out: Path, *, quick: bool = False) -> Report:
-    """All three motions; `quick` measures the order from fewer steps. Nothing is long enough to be compiled."""
+    """All three motions; `quick` measures the order with fewer steps. Nothing is long enough to need compiling."""
     counts = COUNTS[:3] if quick else COUNTS
     rows = [*_free_rows(counts), *_rows_of_held_body(), *_impact_rows(counts)]
     folder = Folder(out)

@@ -1,4 +1,4 @@
-"""Steps of a method one after the other, in plain Python unless more is said: for what is too short to be compiled."""
+"""Consecutive steps of a method, in plain Python by default: for runs that are too short to be worth compiling."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..systems.base import Array, State, System
 def driver_of(
     system: System, start: State, method: Method, dt: float, *, every: int = 1, compiled: bool = False
 ) -> Driver:
-    """What makes the steps, from a start at t = 0."""
+    """A driver for the steps, from a start at t = 0."""
     program = build(system, method, compiled=compiled)
     return Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=every)
 
 
 def follow_steps(driver: Driver, steps: int, treat: Callable[[Array], None] | None = None) -> dict[str, Array]:
-    """All samples by name, that of the start first; `treat` changes the stepped variables after each step.
+    """All samples by name, beginning with the start; `treat` changes the stepped variables after each step.
 
     Raises
     ------
-    ArithmeticError : a step could not be made
+    ArithmeticError : a step failed
     """
     rows = [driver.first_row().rows]
     for count in [steps] if treat is None else [1] * steps:

@@ -1,7 +1,8 @@
-"""Implicit Runge-Kutta steps whose iteration stops at a tolerance, as a published table has it.
+"""Implicit Runge-Kutta steps whose iteration stops at a tolerance, as in a published table.
 
-For that comparison only, and so no method of the library: what the iteration leaves acts on the energy like noise with a sign, and
-over millions of steps it shows (`catena.methods.runge_kutta.iteration` stops at round-off instead).
+For that comparison only, and so not a method of the library: the remaining error of the iteration acts on the energy
+like noise with a sign, and over millions of steps it shows (`catena.methods.runge_kutta.iteration` stops at round-off
+instead).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SWEEPS = 200
 
 @inline
 def stopped_step(z, e, dt, par, tab, work, carry):
-    """Sweeps until no stage changes by more than par.stopped[0] of the size of q or p; from nothing if par.stopped[1] is set."""
+    """Sweeps until no stage changes by more than par.stopped[0] of q or p; from zero if par.stopped[1] is set."""
     if par.stopped[1] != 0.0:
         carry[dimension(z) * lane_count(tab)] = 0.0
     begin(z, e, par, tab, work, carry)
@@ -39,7 +40,7 @@ def stopped_step(z, e, dt, par, tab, work, carry):
 
 @dataclass(frozen=True)
 class Stopped(Method):
-    """Another implicit method with its iteration stopped.
+    """An implicit method whose iteration is stopped at a tolerance.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ EXACT = {
 }  # fmt: skip
 LENGTH = 1.33  # of the centre of mass from the fixed point
 FINE_DT, FINE_END = 0.0025, 4.0
-FINE_LEVEL = 1e-11  # Gauss(4) has 3e-12 on quaternions, which follow the spin: a quarter of a radian in such a step
+FINE_LEVEL = 1e-11  # Gauss(4) has 3e-12 with quaternions, which follow the spin: a quarter of a radian in such a step
 
 # States after 200 steps of 0.005, each scheme solved in 30 digits.
 DT, STEPS = 0.005, 200
@@ -67,11 +67,11 @@ BAND = (-0.00807, 0.01227)
 MEANS = (0.00208, 0.00218)
 LAST_DIGIT = 1e-5
 
-AXIAL_LEVEL = 1e-4  # error of the momentum about the axis, which QUAT-EM does not keep, stays below this part of it
+AXIAL_LEVEL = 1e-4  # relative bound of the error of the momentum about the axis, which QUAT-EM does not conserve
 
 
 def reproduce(out: Path, *, quick: bool = False) -> Report:
-    """All figures; `quick` takes fewer methods and steps for the constraints only."""
+    """All figures; `quick` uses fewer methods and steps for the constraints only."""
     folder = Folder(out)
     fine = _fine_runs()
     rows = _exact_rows(fine)
@@ -105,7 +105,7 @@ def _run(method: Method, *, dt: float, steps: int, coordinates: str = "quaternio
 
 
 def _fine_runs() -> dict[str, Run]:
-    """One and the same motion in three sets of coordinates."""
+    """The same motion in three sets of coordinates."""
     methods = {"euler": Gauss(4), "quaternion": Gauss(4), "rotation": Splitting(8)}
     steps = round(FINE_END / FINE_DT)
     return {c: _run(method, dt=FINE_DT, steps=steps, coordinates=c) for c, method in methods.items()}
@@ -160,7 +160,7 @@ def _nutation_rows(run: Run) -> list[Row]:
     start = problem.start
     facts = nutation(inertia, gravity.strength, start.orientation, start.angular_momentum)
     cosine = _matrices(run)[:, 2, 2]
-    # an extreme lies within half a step of a sample: cos(theta) swings harmonically but for a few percent
+    # an extreme lies within half a step of a sample: cos(theta) is harmonic up to a few percent
     within = 0.5 * (facts["highest_cosine"] - facts["lowest_cosine"]) * (np.pi * FINE_DT / facts["period"]) ** 2
     return [
         compare("least cos(theta)", float(cosine.min()), facts["lowest_cosine"], within=within, remark="root of the cubic"),
@@ -235,7 +235,7 @@ def _long_rows(quat_em: Run, rattle: Run) -> list[Row]:
 
 
 def _draw_motion(folder: Folder, runs: dict[str, Run]) -> None:
-    """Nutation and precession in all coordinates, the path of the centre, and how far the coordinates are apart."""
+    """Nutation and precession in all coordinates, the path of the centre, and differences between coordinates."""
     with folder.picture("top_motion", width=7.6, height=5.6) as figure:
         (theta, path), (psi, apart) = figure.subplots(2, 2)
         first = _matrices(runs["euler"])

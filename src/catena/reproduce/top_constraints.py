@@ -1,7 +1,7 @@
-"""How well canonical methods keep |q|^2 = 1 and q.g = 0 of a top in quaternions, over the step.
+"""How well canonical methods conserve |q|^2 = 1 and q.g = 0 of a top in quaternions, as a function of the step.
 
 In the form "quaternion" both are quadratic first integrals of a Hamiltonian on all of R^8; in the form "multiplier", the
-equations with a Lagrange multiplier that hold on the unit sphere only, they are not.
+equations with a Lagrange multiplier that hold only on the unit sphere, they are not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T_END, QUICK_END = 0.96, 0.2
 ROUND_OFF = 1e-13
 ORDER_TOLERANCE = 0.25
 NAMES = {"unit_residual": "|q|^2 - 1", "tangency_residual": "q.g"}
-# Order of |q|^2 - 1 in the form "quaternion"; what is not here keeps it, and all keep q.g.
+# Order of |q|^2 - 1 in the form "quaternion"; all other methods conserve it, and all conserve q.g.
 LOST = {"EulerA": 1, "EulerB": 1, "StormerVerlet": 2}
 NOTES = (
     "Constraints: largest |q|^2 - 1 and |q.g| on the way, for an asymmetric top. A published figure shows order 2 for all methods;",
@@ -47,7 +47,7 @@ class Study:
 
 
 def study(*, quick: bool = False) -> list[Study]:
-    """Run all methods in both forms. The quick one is so short that it is not worth compiling."""
+    """Run all methods in both forms. The quick version is too short to be worth compiling."""
     dts, methods = (QUICK_DTS, QUICK) if quick else (DTS, METHODS)
     studies = []
     for form in get_args(Form):
@@ -74,7 +74,7 @@ def _residuals(top: Top, method: Method, dt: float, *, quick: bool) -> tuple[flo
 
 
 def rows(studies: list[Study]) -> list[Row]:
-    """Order of each constraint error, or that it is none."""
+    """Order of each constraint error, or that there is none."""
     found = []
     for study in studies:
         for method, residuals in study.residuals.items():

@@ -1,7 +1,7 @@
 """The heavy top at the printed step: projection onto the constraints (figure 2.14), QUAT-EM (2.15) and RATTLE (2.18) over time.
 
-With a step of 0.005 the top turns by half a radian in each, and no method of order two is near the motion after one unit of time; what each
-keeps is another matter. Projection is done after each step: q <- q/|q|, then g <- g - (q.g) q.
+With a step of 0.005 the top turns by half a radian per step, and no method of order two is near the motion after one
+unit of time; what each conserves is another matter. Projection after each step: q <- q/|q|, then g <- g - (q.g) q.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Track:
 
 
 def follow(scheme: Scheme, dt: float, t_end: float, *, treat: Callable[[Array], None] = project) -> Track:
-    """A scheme in plain Python: nothing here is long enough to be compiled."""
+    """A scheme in plain Python: nothing here is long enough to need compiling."""
     system, start = top(scheme.form)
     driver = driver_of(system, start, scheme.method, dt)
     columns = follow_steps(driver, round(t_end / dt), treat if scheme.projected else None)
@@ -113,7 +113,7 @@ def follow(scheme: Scheme, dt: float, t_end: float, *, treat: Callable[[Array], 
 
 
 def motion(coordinates: str, dt: float, t_end: float) -> Array:
-    """R of every sample in Euler angles or quaternions, by the method that stands for the exact motion."""
+    """R of every sample in Euler angles or quaternions, by the method that represents the exact motion."""
     problem = symmetric_top(coordinates)
     columns = follow_steps(driver_of(problem.system, problem.start, EXACT_METHOD, dt), round(t_end / dt))
     return rotations.to_matrix(rotations.from_euler(columns["q"]) if "q" in columns else columns["orientation"])

@@ -1,6 +1,6 @@
 """Vilmart's survey of integrators for the free body [vilmart2015]: its table of properties, measured, and its book.
 
-Beside it the question of Fasso [fasso2003]: how much the order of the axes matters for splittings.
+It also includes the question of Fasso [fasso2003]: how much the order of the axes matters for splittings.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PUBLISHED: dict[Method, str] = {
     Jacobi(): ALL_KEPT, SymmetricRotation(): "+ + - + +", DMV(2): ALL_KEPT, Rattle(): ALL_KEPT,
     ImplicitMidpoint(): "+ + + - -", **dict.fromkeys(PREPROCESSED, "+ + + + -"),
 }  # fmt: skip
-# What the table does not have, by a separate program; the exact DMV is the exact flow.
+# Methods that are not in the table, by an independent program; the exact DMV is the exact flow.
 UNPUBLISHED: dict[Method, str] = {
     ThreeRotations(): "+ + - + +", DMV("exact"): ALL_KEPT, **dict.fromkeys((Gauss(1), Gauss(2), Gauss(3)), "- + + - -"),
 }  # fmt: skip
@@ -63,7 +63,7 @@ BOOK_Y = (0.05459368051700475, -0.5930307093190378, -0.8033268997439126)
 BOOK_Q = (0.7620456033094549, 0.5769991038241422, 0.02721972837574796, -0.2926048855539089)
 BOOK_HALF_PERIOD = 3.6537877196467472
 BOOK_LEVEL = 1e-12
-SMALLEST = 1e-17  # drawn for an error of zero
+SMALLEST = 1e-17  # drawn instead of an error of zero
 FIGURE_METHOD = DMV(10)
 BOOK_METHODS: tuple[Method, ...] = (
     FIGURE_METHOD, DMV(4), SymmetricRotation(), ThreeRotations(), ImplicitMidpoint(), DMV(2)
@@ -123,7 +123,7 @@ def _write_table(folder: Folder, table: dict[Method, Structure]) -> None:
 
 
 def _defects(folder: Folder, methods: Sequence[Method]) -> list[Row]:
-    """The symplectic defect over the step: where DMV(2p) is almost symplectic."""
+    """The symplectic defect as a function of the step: where DMV(2p) is almost symplectic."""
     defects = {method: [step_defects(method, dt=dt)[-1] for dt in DEFECT_STEPS] for method in methods}
     folder.over_steps(
         "vilmart_defects", DEFECT_STEPS, {str(method): v for method, v in defects.items()}, "symplectic defect of one step",
