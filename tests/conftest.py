@@ -1,4 +1,4 @@
-"""Every test session compiles into a cache of its own, says nothing, and may compile only so much."""
+"""Every test session compiles into its own cache, prints nothing, and has a limit on compilations."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-# before anything imports numpy: as many threads as cores in each of as many workers wait for each other a hundred times as long as they compute
+# before anything imports numpy: with a thread for each core in each of as many workers, threads mostly wait
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
 import pytest
 
-# as for users, and before anything imports catena: where bytecode is not kept, each of hundreds of processes translates all sources again
+# as for users, and before anything imports catena: without bytecode, hundreds of processes would compile all sources
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 MOST_COMPILED = 120
-KEPT_CACHE = (
-    "CATENA_TEST_CACHE"  # a folder that stays between test sessions, for those who run a few tests again and again
-)
+KEPT_CACHE = "CATENA_TEST_CACHE"  # a folder that persists between test sessions, for running a few tests repeatedly
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 pytest.register_assert_rewrite("harness")
@@ -36,10 +34,11 @@ cache_folder = pytest.StashKey[Path]()
 def pytest_configure(config: pytest.Config) -> None:
     """A fresh cache, chosen before anything is imported; workers and subprocesses inherit it.
 
-    A loaded machine must not fail a property: no deadline, no check of how long the examples take to make; the same ones each time.
+    A loaded machine must not make a property test fail: no deadline, no check of the time to generate examples; always
+    the same examples.
     """
     logging.getLogger("catena").setLevel(logging.WARNING)
-    os.environ["SYMPY_GROUND_TYPES"] = "python"  # gmpy2 is here for the tests only: sympy computes as it does for users
+    os.environ["SYMPY_GROUND_TYPES"] = "python"  # gmpy2 is only for tests: sympy computes as for users
     hypothesis.settings.register_profile(
         "catena", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )
@@ -53,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without a Chromium the tests of the page are left out, and the summary says so."""
+    """Without Chromium the tests of the page are skipped, and the summary says so."""
     if CHROMIUM is not None:
         return
     left_out = [item for item in items if item.get_closest_marker("browser")]
@@ -62,14 +61,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Thousands of tests and modules stay to the end: without this the collector of garbage looks through them for a tenth of the time."""
+    """Thousands of tests and modules live to the end: the garbage collector would spend a tenth of the time on them."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Compiling too much is a failure: it is what makes a suite, and a first run, slow."""
+    """Too many compilations are a failure: they make a suite, and a first run, slow."""
     if cache_folder in session.config.stash and compiled(session.config.stash[cache_folder]) > MOST_COMPILED:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -90,7 +89,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_sines() -> None:
-    """Sines of programs in plain Python are compiled ones: the same bits (`test_elementary.py`), fifty times as fast."""
+    """Sines of programs in plain Python are compiled: the same bits (`test_elementary.py`), fifty times as fast."""
     from catena.engine import plain_python
     from quick_functions import quick_functions
 
@@ -99,13 +98,13 @@ def quick_sines() -> None:
 
 @pytest.fixture(scope="session")
 def chromium() -> str | None:
-    """The command of the browser that the page is tested in."""
+    """The command of the browser for tests of the page."""
     return CHROMIUM
 
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt, also where the tests were started in the background, which ignores it."""
+    """Ctrl-C raises KeyboardInterrupt, even if the tests were started in the background, where it is ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -113,7 +112,8 @@ def interruptible() -> Iterator[None]:
 
 @pytest.fixture
 def plain_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs as plain Python, the same bits: nothing is compiled; small parts of a store are written at once."""
+    """Programs run as plain Python with the same bits, nothing is compiled; small parts of a store are written
+    together."""
     from catena.engine.build import build
     from catena.running import plan
 
@@ -123,7 +123,7 @@ def plain_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def is_worker(config: pytest.Config) -> bool:
-    """Whether this process is one of several that share the work."""
+    """Whether this process is one of several workers."""
     return hasattr(config, "workerinput")
 
 

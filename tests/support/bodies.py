@@ -1,7 +1,7 @@
 """Rigid bodies for the tests: reference motions, an independent solution of any accuracy, and derivatives of a step.
 
-`taylor` shares nothing with catena: power series of (y, q) in mpmath. `Tangent` differentiates a step in 50 digits on the
-text of the loop itself, so that a defect of symplecticity of 1e-20 is seen.
+`taylor` shares no code with catena: power series of (y, q) in mpmath. `Tangent` differentiates a step in 50 digits on
+the text of the loop itself, so that a defect of symplecticity of 1e-20 is visible.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def general_text(linear: Any, quadratic: Any) -> str:
 
 
 def turned_problem(case: Case, turn: np.ndarray) -> Problem:
-    """The same body described in axes that are turned: X' = F X for the rotation F of the quaternion `turn`."""
+    """The same body described in rotated axes: X' = F X for the rotation F of the quaternion `turn`."""
     f = rotations.to_matrix(turn)
     tensor = f @ np.diag(case["moments"]) @ f.T
     body = ct.Body.from_inertia(1.0, 0.5 * (tensor + tensor.T))
@@ -210,7 +210,7 @@ def _series(y: Any, q: Any, inertia: Any, g: np.ndarray, w: np.ndarray, order: i
 
 
 def product(p: Any, q: Any) -> np.ndarray:
-    """Hamilton product of quaternions of any numbers."""
+    """Hamilton product of quaternions with components of any type."""
     return np.array(
         [
             p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
@@ -243,7 +243,7 @@ class Tangent:
         with mock.patch.object(moser_veselov, "EXTRA", 3):
             self.program = harness.Precise(method, of)
         par = self.program.par
-        # 1/I in full, so that the energy measured is that of the moments with which the body is turned
+        # 1/I in full precision, so that the measured energy belongs to the moments that turn the body
         self.program.par = par._replace(inverse=np.array([1 / x for x in par.inertia[0]], dtype=object))
         z = harness.numbers(self.program.view.pack(of.start))
         self.start = np.concatenate([z[:4] / mp.sqrt(sum(z[:4] ** 2)), z[4:]])
@@ -343,7 +343,7 @@ def poisson_defect(method: Method, of: Problem, *, dt: float) -> float:
 
 @precisely
 def reversal_defect(method: Method, of: Problem, *, dt: float) -> float:
-    """How far a step forward and one back miss the start."""
+    """Distance from the start after a step forward and one back."""
     step = Tangent(method, of, dt)
     return float(largest(step.program.steps(step.end, -dt) - step.start))
 

@@ -1,4 +1,4 @@
-"""Methods that are wrong on purpose: each makes a claim that `tests/harness.py` must refuse. None is registered."""
+"""Methods that are wrong on purpose: each makes a claim that `harness.py` must refuse. None is registered."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Named(Method):
 
 @dataclass(frozen=True)
 class BoastfulEuler(_Named, runge_kutta._Explicit):
-    """Explicit Euler, declared symplectic, symmetric and keeping everything."""
+    """Explicit Euler, declared symplectic, symmetric and conserving everything."""
 
     tableau = explicit_euler()
 
@@ -46,7 +46,7 @@ class BoastfulEuler(_Named, runge_kutta._Explicit):
 
 @dataclass(frozen=True)
 class BoastfulRK4(_Named, runge_kutta._Explicit):
-    """RK4, declared to keep quadratic invariants and to have a bounded energy error."""
+    """RK4, declared to conserve quadratic invariants and to have a bounded energy error."""
 
     tableau = rk4()
 
@@ -57,7 +57,7 @@ class BoastfulRK4(_Named, runge_kutta._Explicit):
 
 @dataclass(frozen=True)
 class PlainlyRoundedGauss(_Named, implicit._Implicit):
-    """Gauss with a_ij and b_i rounded each for itself: symplectic to 1e-17 only."""
+    """Gauss with a_ij and b_i rounded independently: symplectic only to 1e-17."""
 
     stages: int
     solver: implicit.Solver = "auto"
@@ -86,7 +86,7 @@ class DriftingGauss(_Named, implicit._Implicit):
 
 
 def hasty_step(z, e, dt, par, tab, work, carry):
-    """Implicit midpoint rule after six sweeps, whatever they have reached. work: stage, rate."""
+    """Implicit midpoint rule after six sweeps, converged or not. work: stage, rate."""
     n = dimension(z)
     for k in range(n):
         work[n + k] = 0.0
@@ -158,7 +158,7 @@ class BackwardVerlet(LopsidedVerlet):
 
 @dataclass(frozen=True)
 class MisprintedRK4(_Named, runge_kutta._Explicit):
-    """RK4 with a_32 = 1/2 + 1/1000 and c_3 as it was."""
+    """RK4 with a_32 = 1/2 + 1/1000 and the old c_3."""
 
     @property
     def tableau(self) -> ExplicitTableau:  # type: ignore[override]
@@ -214,11 +214,11 @@ class MisprintedComposition(_Named):
         return replace(StormerVerlet().traits, order=6)
 
 
-# What a step does to its memory -------------------------------------------------------------------------------------
+# Memory of a step ---------------------------------------------------------------------------------------------------
 
 
 def forgetful_step(z, e, dt, par, tab, work, carry):
-    """Explicit Euler with the average of this rate and the last one, which it keeps in work."""
+    """Explicit Euler with the average of this rate and the last one, which it stores in work."""
     n = dimension(z)
     field(z, par, work[n : 2 * n])
     for k in range(n):
@@ -228,7 +228,7 @@ def forgetful_step(z, e, dt, par, tab, work, carry):
 
 
 def presumptuous_step(z, e, dt, par, tab, work, carry):
-    """Kick, drift, kick that takes the force in carry for known even before the first step."""
+    """Kick, drift, kick that assumes the force in carry is known even before the first step."""
     kick(z, e, 0.5 * dt, par, carry)
     drift(z, e, dt, par, work)
     force(z, par, carry)
@@ -236,7 +236,7 @@ def presumptuous_step(z, e, dt, par, tab, work, carry):
 
 
 def careless_step(z, e, dt, par, tab, work, carry):
-    """Explicit Euler that adds first and then finds the step too long."""
+    """Explicit Euler that adds first and then finds that the step is too long."""
     n = dimension(z)
     field(z, par, work)
     for k in range(n):
@@ -269,14 +269,14 @@ class _OneKernel(_Named):
 
 @dataclass(frozen=True)
 class Forgetful(_OneKernel):
-    """Keeps something outside the carry."""
+    """Stores something outside the carry."""
 
     kernel = forgetful_step
 
 
 @dataclass(frozen=True)
 class Presumptuous(_OneKernel):
-    """Takes a carry of zeros for knowledge."""
+    """Takes a carry of zeros for valid data."""
 
     needs = ("split",)
     kernel = presumptuous_step
@@ -314,11 +314,11 @@ class IteratingEuler(_Named, implicit._Implicit):
 
 
 def add_plainly(z, e, i, d):
-    """The sum that methods add with, without its compensation."""
+    """The sum of methods, without its compensation."""
     z[i] = z[i] + d
 
 
 def forget_compensation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every program be one that adds plainly."""
+    """Make every program add without compensation."""
     for module in [module for module in sys.modules.values() if vars(module).get("add") is add]:
         monkeypatch.setattr(module, "add", add_plainly)

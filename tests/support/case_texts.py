@@ -1,4 +1,4 @@
-"""Cases as texts: read, refused with places, and written from what objects say of themselves."""
+"""Cases as texts: read, refused with positions, and written from descriptions of objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read(text: str, *overrides: str) -> Any:
 
 
 def mistakes(text: str, *overrides: str) -> list[tuple[int | None, int | None, str]]:
-    """Line, column and words of each mistake."""
+    """Line, column and message of each mistake."""
     with pytest.raises(CaseError) as caught:
         read(text, *overrides)
     found = [mistake.to_dict() for mistake in caught.value.mistakes]
@@ -24,7 +24,7 @@ def mistakes(text: str, *overrides: str) -> list[tuple[int | None, int | None, s
 
 
 def toml(value: Any) -> str:
-    """A value as TOML writes it."""
+    """A value in TOML syntax."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {toml(part)}" for key, part in value.items()) + " }"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Chains for the tests: the reference states, and a helix that is disturbed by fixed amounts."""
+"""Chains for the tests: the reference states, and a helix with fixed disturbances."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from places import read_reference
 
 REFERENCE = read_reference("chains.toml")
 STATES = [name for name in REFERENCE if name != "static"]
-# where another test has shown a state already, the two long ones can wait
+# if another test has shown a state already, the two long ones can wait
 BRIEF_STATES = [pytest.param(name, marks=pytest.mark.slow) if name in ("R1", "R7") else name for name in STATES]
 
 
 @dataclass(frozen=True)
 class Plain(ct.Splitting):
-    """A splitting on (r, q, p, y), whatever else a chain offers: uncompiled it is the fastest."""
+    """A splitting on (r, q, p, y), whatever other views a chain offers: uncompiled it is the fastest."""
 
     needs = ("split",)
 
 
 def problem_of(case: dict) -> ct.Problem:
-    far = case["problem"] == "printed_chain"  # from equilibrium, and says so
+    far = case["problem"] == "printed_chain"  # far from equilibrium, with a warning
     with pytest.warns(CatenaWarning, match="repel with 120, 10 times") if far else nullcontext():
         return getattr(ct.problems, case["problem"])(**case["arguments"])
 
@@ -47,7 +47,7 @@ def worst_difference(state: ct.State, case: dict) -> float:
 
 
 def disturbed_helix(potential: Any) -> tuple[ct.Chain, ct.State]:
-    """Four bodies of the helix, moved and turned by fixed amounts."""
+    """Four bodies of the helix, displaced and rotated by fixed amounts."""
     calm = ct.problems.helix_chain(4, amp=0.0).start
     j = np.arange(4)
     position = calm.position + 0.05 * np.column_stack([np.sin(j + 1), np.cos(2 * j + 1), np.sin(3 * j + 1)])
@@ -65,7 +65,7 @@ def in_form(problem: ct.Problem, form: str, J0: float = 1.0) -> ct.Problem:
 
 
 def quiet_start(chain: ct.Chain, position: Any, orientation: Any = None, **motion: Any) -> ct.State:
-    """A start whose particles may be pressed together."""
+    """A start whose particles may be compressed, without warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CatenaWarning)
         return chain.start(position, orientation, **motion)
@@ -77,12 +77,12 @@ BODY = ct.Body.from_particles(
 
 
 def product(p, q) -> np.ndarray:
-    """Of two quaternions."""
+    """Product of two quaternions."""
     return np.concatenate(
         [[p[0] * q[0] - np.dot(p[1:], q[1:])], p[0] * np.array(q[1:]) + q[0] * np.array(p[1:]) + np.cross(p[1:], q[1:])]
     )
 
 
 def matrix(q) -> np.ndarray:
-    """Of a unit quaternion."""
+    """Matrix of a unit quaternion."""
     return Rotation.from_quat(np.roll(q, -1)).as_matrix()

@@ -1,4 +1,4 @@
-"""Rings for the tests: elastic ones that are twisted by their links, and the linking number counted from crossings, independently."""
+"""Rings for the tests: elastic ones twisted by their links, and linking numbers counted independently."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def twisted_rod(
 
 
 def circle_of(chain: ct.Chain, linking_number: int = 0) -> ct.State:
-    """The balanced circle of a closed rod of length 1, stable or not: all bodies alike, so that two numbers are unknown.
+    """The balanced circle of a closed rod of length 1, stable or not: all bodies are equivalent, so there are two
+    unknowns.
 
-    A twisted ring bears a force across its plane, under which its sections lean out of it.
+    A twisted ring bears a force across its plane, under which its sections lean out of the plane.
     """
     n, mechanics = chain.count, LinkMechanics(chain)
     chord = 1.0 / n / math.cos(math.pi / n)
@@ -65,7 +66,7 @@ def circle_of(chain: ct.Chain, linking_number: int = 0) -> ct.State:
 
 
 def counted_links(first: np.ndarray, second: np.ndarray, view: np.ndarray) -> float:
-    """Half the sum of the signs of all crossings of two closed polygons (n, 3), as they are seen along a direction."""
+    """Half the sum of the signs of all crossings of two closed polygons (n, 3), seen along a direction."""
     away = view / np.linalg.norm(view)
     across = np.cross(away, np.eye(3)[int(np.argmin(np.abs(away)))])
     across /= np.linalg.norm(across)

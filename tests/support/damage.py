@@ -1,4 +1,4 @@
-"""Files that an accident of disk, power or copying has left, and children that must come to the same numbers with them."""
+"""Files left by an accident of disk, power or copying, and child processes that must get the same numbers with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from processes import spawn
 
 
 def damaged(whole: bytes, other: bytes, numbers: random.Random) -> Iterator[tuple[str, bytes]]:
-    """What can have become of a file, without end; `other` is another file of the same cache."""
+    """Possible damages of a file, without end; `other` is another file of the same cache."""
     place = lambda: numbers.randrange(len(whole))  # noqa: E731
     while True:
         at, bit = place(), 1 << numbers.randrange(8)
@@ -31,7 +31,7 @@ def damaged(whole: bytes, other: bytes, numbers: random.Random) -> Iterator[tupl
 
 
 def put_pipe(path: Path) -> None:
-    """A pipe in place of a file: whoever opens it waits."""
+    """A pipe in place of a file: opening it blocks."""
     path.unlink()
     os.mkfifo(path)
 
@@ -60,7 +60,7 @@ NO_FILES = (put_pipe, put_link, put_device, put_directory)
 
 
 def told_by_child(action: Callable[[], str], results: Path) -> str:
-    """What an action gives in a forked child, whose crash would not be ours."""
+    """The result of an action in a forked child, whose crash does not affect the test."""
     told = results / "told"
     status = os.waitpid(spawn(lambda: told.write_text(action())), 0)[1]
     assert status == 0, f"the child ended with {status}"

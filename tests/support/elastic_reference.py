@@ -1,4 +1,4 @@
-"""Elastic links at 50 digits, from angles and axes: nothing of the kernels."""
+"""Elastic links at 50 digits, from angles and axes: independent of the kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mpmath import mp
 
 
 def quaternion_of(m: Any) -> list[Any]:
-    """Of a matrix, by the largest of the four squares, with q0 >= 0."""
+    """Quaternion of a matrix, by the largest of the four squares, with q0 >= 0."""
     squares = [1 + m[0, 0] + m[1, 1] + m[2, 2]] + [1 + 2 * m[k, k] - m[0, 0] - m[1, 1] - m[2, 2] for k in range(3)]
     largest = max(range(4), key=lambda k: squares[k])
     rows = [
@@ -42,7 +42,7 @@ def rotation_vector(m: Any) -> list[Any]:
 
 
 def components(d: Any, m: Any, coordinates: str, frame: str) -> list[Any]:
-    """x = (r, t) as the definition reads: angle and axis of Q, and the translation in the first frame or half-way to the second."""
+    """x = (r, t) by definition: angle and axis of Q, and the translation in the first or the middle frame."""
     turn = rotation_vector(m)
     angle = mp.sqrt(sum(x**2 for x in turn))
     r = turn

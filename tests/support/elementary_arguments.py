@@ -1,4 +1,4 @@
-"""Arguments of elementary functions, ordinary and hard ones, and how far values are from those of MPFR."""
+"""Arguments of elementary functions, ordinary and hard ones, and the distance of values from those of MPFR."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USUAL = {
     "acosh": (1.0, 9.0), "atanh": (-1.0, 1.0), "exp": (-745.2, 709.8), "log": (0.0, 20.0), "atan2": (-3.0, 3.0),
     "pow": (0.0, 9.0), "hypot": (-3.0, 3.0),
 }  # fmt: skip
-# where another formula begins, where the value is zero, or the argument as hard to reduce as can be
+# where another formula begins, where the value is zero, or the argument is as hard to reduce as possible
 EDGES = {
     "sin": (2.0**30, math.pi, math.pi / 4, 6381956970095103 * 2.0**797, 1e22, 5e-324, 1e-8),
     "tan": (2.0**30, math.pi / 2, math.pi / 4, 6381956970095103 * 2.0**797, 1e-8, 1.7976931348623157e308),
@@ -32,14 +32,15 @@ ALL_BITS = {"sin", "cos", "tan", "atan", "asinh", "tanh", "hypot", "atan2", "pow
 
 
 def reference(name: str) -> Callable[..., Any]:
-    """The function of MPFR; a GPU machine without it takes the arguments only."""
+    """The function of MPFR; a GPU machine without MPFR uses only the arguments."""
     import gmpy2
 
     return getattr(gmpy2, name) if name != "pow" else lambda x, y: gmpy2.mpfr(x) ** gmpy2.mpfr(y)
 
 
 def arguments(name: str, count: int, seed: int = 1) -> tuple[Array, Array]:
-    """x and y, some `count` of each: usual ones, small ones, near the edges, near multiples of pi/2, and of any magnitude."""
+    """x and y, about `count` of each kind: usual ones, small ones, near limits and multiples of pi/2, of any
+    magnitude."""
     rng = np.random.default_rng([seed, *name.encode()])
     low, high = USUAL[name]
     usual = rng.uniform(low, high, count // 2)
@@ -69,15 +70,15 @@ def arguments(name: str, count: int, seed: int = 1) -> tuple[Array, Array]:
         y[: len(x) // 16] = np.round(y[: len(x) // 16])
     elif name in TWO:
         scale = np.where(rng.random(len(x)) < 0.5, 10.0 ** rng.uniform(-20, 20, len(x)), 1.0)
-        with np.errstate(invalid="ignore"):  # some bits are no number
+        with np.errstate(invalid="ignore"):  # some bit patterns are nan
             y *= np.where(np.isfinite(x) & (np.abs(x) > 1e30), np.abs(x) / 1e3, scale)
     return x, y
 
 
 def units_off(name: str, values: Array, x: Array, y: Array) -> Array:
-    """How far values are from those of MPFR, in units in the last place: 1/2 at most where they are the nearest doubles.
+    """Distance of values from those of MPFR, in units in the last place: at most 1/2 for correctly rounded ones.
 
-    Infinite where one is a number and the other is not.
+    Infinite if one is a number and the other is not.
     """
     import gmpy2
 
@@ -96,9 +97,10 @@ def units_off(name: str, values: Array, x: Array, y: Array) -> Array:
 
 
 def units_off_of_many(name: str, values: Array, x: Array, y: Array) -> Array:
-    """The same for millions: most values are so near to those of the C library for 64 bits that MPFR need not be asked, all others are asked for.
+    """The same for millions: most values are so close to those of the C library for 64 bits that MPFR is not needed;
+    for all others it is.
 
-    MPFR is asked for each hundredth value, too: AssertionError where the library is wrong by more than it is allowed to be.
+    MPFR also checks each hundredth value: AssertionError if the library is wrong by more than allowed.
     """
     if np.finfo(np.longdouble).nmant < 63:
         return units_off(name, values, x, y)

@@ -110,7 +110,7 @@ TOKEN = re.compile(r"\w+|\*\*|\s+|.", re.DOTALL)
 
 
 def mutations(seed: int, count: int) -> Iterator[str]:
-    """`count` texts, each one of `SOUND` with one to four mistakes; most are wrong, some still have a meaning."""
+    """`count` texts, each one of `SOUND` with one to four mistakes; most are invalid, some still have a meaning."""
     chance = random.Random(seed)
     for number in range(count):
         text = SOUND[number % len(SOUND)]

@@ -1,4 +1,4 @@
-"""What an expression is worth, computed by ways that know nothing of sympy, and what the code written for it gives."""
+"""Values of expressions, computed without sympy, and the values of the code generated for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERYTHING = (
 
 
 def exact_value(tree: Tree, point: dict[str, object]) -> mpmath.mpf:
-    """The tree's value with mpmath; raises ValueError where it is not real or not finite."""
+    """The value of a tree with mpmath; raises ValueError where it is not real or not finite."""
     values: list[object] = []
     for node in tree.nodes:
         value = evaluate_node(node, [values[place] for place in node.arguments], point)
@@ -52,7 +52,7 @@ def evaluate_node(node: Node, arguments: list[mpmath.mpf], point: dict[str, obje
 
 
 def exact_derivatives(tree: Tree, point: dict[str, float], direction: dict[str, float]) -> list[mpmath.mpf]:
-    """Value, first and second derivative along a direction, by differences at 80 digits: good to 20."""
+    """Value, first and second derivative along a direction, by differences at 80 digits: accurate to 20."""
     with mpmath.workdps(80):
         step = mpmath.mpf(10) ** -20
         at = [
@@ -73,7 +73,7 @@ def written(tree: Tree) -> list[str]:
 
 
 class MpmathFunctions:
-    """Stands for `math` in written code, so that the formulas are checked apart from round-off."""
+    """Replaces `math` in generated code, so that formulas are checked independently of round-off."""
 
     pow = staticmethod(mpmath.power)
     fabs = staticmethod(mpmath.fabs)
@@ -86,7 +86,7 @@ class MpmathFunctions:
 def run_code(
     lines: list[str], tree: Tree, point: dict[str, object], direction: dict[str, float], functions: object
 ) -> list:
-    """Value, first and second derivative along a direction from written code."""
+    """Value, first and second derivative along a direction from generated code."""
     n = len(tree.names)
     space = {
         "math": functions,
@@ -102,7 +102,7 @@ def run_code(
 
 
 def deviations(lines: list[str], tree: Tree, point: dict[str, float], direction: dict[str, float]) -> float:
-    """Largest relative deviation of value and derivatives of the code, run at 40 digits, from the tree's."""
+    """Largest relative deviation of value and derivatives of the code, run at 40 digits, from those of the tree."""
     exact = exact_derivatives(tree, point, direction)
     with mpmath.workdps(40):
         given = {name: mpmath.mpf(value) for name, value in point.items()}

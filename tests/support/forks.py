@@ -1,8 +1,8 @@
-"""Processes that are started while four threads compile, in every way that multiprocessing knows.
+"""Processes that are started while four threads compile, by every start method of multiprocessing.
 
-    python tests/forks.py WAYS TRIALS SEED      (WAYS: fork, spawn, forkserver, or several with commas between them)
+    python tests/support/forks.py WAYS TRIALS SEED      (WAYS: fork, spawn, forkserver, or several separated by commas)
 
-Prints how many children came to the right number; a child that does not come to an end is a deadlock.
+Prints how many children got the correct number; a child that does not end is a deadlock.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import time
 
 from catena.engine import cache, headers
 
-PATIENCE = 240.0  # seconds; a child takes some, on a machine that others use ten times as many
+PATIENCE = 240.0  # seconds; a child takes a few, on a busy machine ten times as many
 THREADS = 4
 
 
 def compiled_value(number: int) -> float:
-    """What a new function gives, compiled now; a few lines, so that it takes 0.1 s."""
+    """The value of a new function, compiled now; a few lines, so that it takes 0.1 s."""
     text = f"""{headers.CPU}
 @_fn
 def twice(x):
@@ -39,9 +39,9 @@ def check(numbers: list[int]) -> None:
 
 
 def trial(ways: list[str], first: int, moment: float) -> list[int | None]:
-    """Four threads compile; after a moment a child is started in each way. How the children ended."""
+    """Four threads compile; after a moment a child is started in each way. Returns how the children ended."""
     threads = [threading.Thread(target=check, args=([first + k],)) for k in range(THREADS)]
-    # something that a thread compiles at that moment, and something new
+    # a function that a thread compiles at that moment, and a new one
     children = [
         multiprocessing.get_context(way).Process(target=check, args=([first + k % THREADS, first + THREADS + k],))  # type: ignore[attr-defined]
         for k, way in enumerate(ways)
@@ -62,9 +62,9 @@ def trial(ways: list[str], first: int, moment: float) -> list[int | None]:
 
 
 def main(ways: str, trials: str, seed: str) -> None:
-    """So many trials."""
+    """Run the trials."""
     numbers = random.Random(int(seed))
-    compiled_value(0)  # numba is imported and has prepared itself
+    compiled_value(0)  # imports and initialises numba
     codes: list[int | None] = []
     for k in range(int(trials)):
         codes += trial(ways.split(","), 100 * (k + 1), numbers.uniform(0.0, 0.4))

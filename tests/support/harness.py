@@ -1,8 +1,9 @@
-"""The checks that every method passes, written once: they ask for traits and views, never for names.
+"""The checks for every method, written once: they depend on traits and views, never on names.
 
-Each `check_...` takes a method and asserts one claim; `tests/broken.py` holds methods that make the claim wrongly and
-must fail the same function. Whatever is about single steps is checked in arithmetic of 50 digits: the text of the loop
-is run on other numbers (`tests/many_digits.py`), so that a defect of 1e-17 in a coefficient cannot hide behind round-off.
+Each `check_...` takes a method and asserts one claim; `tests/support/broken.py` contains methods that make the claim
+falsely and must fail the same function. Everything about single steps is checked in arithmetic of 50 digits: the text
+of the loop runs on other numbers (`tests/support/many_digits.py`), so that a defect of 1e-17 in a coefficient cannot
+hide behind round-off.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ LATE = {(row["problem"], row["method"]): row["tolerance"] for row in ORDERS["lat
 DIGITS = 50
 
 
-# Which method, on what ------------------------------------------------------------------------------------------
+# Methods and problems -------------------------------------------------------------------------------------------
 
 
 def examples() -> list[Method]:
-    """The methods that stand for all, from the registry."""
+    """The methods that represent all, from the registry."""
     return [method for kind in all_methods() for method in kind.examples()]
 
 
@@ -66,7 +67,7 @@ def pairs(*names: str, where: Callable[[Method], bool] = lambda method: True) ->
 
 
 def slow_where(parameters: list[Any], is_slow: Callable[[Method, Problem], bool]) -> list[Any]:
-    """The parameters (method, problem), some of them left to long studies."""
+    """The parameters (method, problem), with some of them left to long studies."""
     slow = [is_slow(*each.values) for each in parameters]
     return [
         pytest.param(*each.values, id=each.id, marks=pytest.mark.slow if long else ())
@@ -80,11 +81,12 @@ def each(where: Callable[[Method], bool] = lambda method: True) -> list[Any]:
 
 
 def trough() -> Problem:
-    """Two particles that repel and attract in a trough along x: a separable H with an invariant of every kind.
+    """Two particles that repel and attract each other in a trough along x: a separable H with an invariant of every
+    kind.
 
     Free along x: the total momentum (linear). The trap is isotropic in y and z: the angular momentum about x
-    (bilinear), and the energy of the centre of mass along y (quadratic), whatever the pair potential is. All
-    coefficients are dyadic: with a rounded 1/3 the forces would be opposite to 1e-17 only.
+    (bilinear), and the energy of the centre of mass along y (quadratic), for any pair potential. All
+    coefficients are dyadic: with a rounded 1/3 the forces would be opposite only to 1e-17.
     """
     pair = "((x1 - x2)**2 + (y1 - y2)**2 + (w1 - w2)**2)"
     system = ct.Hamiltonian(
@@ -115,13 +117,13 @@ def whirl() -> Problem:
 
 
 def driven_pendulum() -> Problem:
-    """A pendulum pushed by a torque that depends on the time."""
+    """A pendulum driven by a torque that depends on time."""
     system = ct.Hamiltonian("p**2/2 - cos(q) - a*q*sin(w*t)", parameters={"a": 0.3, "w": 1.7})
     return Problem("driven_pendulum", system, system.start(q=1.0, p=0.2), 0.1)
 
 
 def mathieu() -> Problem:
-    """Mathieu's equation: a spring whose stiffness swings."""
+    """Mathieu's equation: a spring with oscillating stiffness."""
     system = ct.Hamiltonian("p**2/2 + k*q**2/2", parameters={"a": 1.3, "b": 0.4, "k": "a - 2*b*cos(2*t)"})
     return Problem("mathieu", system, system.start(q=1.0, p=0.0), 0.1)
 
@@ -190,7 +192,7 @@ def audit(method: Method, of: Problem, *, dt: float, steps: int, every: int = 1,
 
 
 def numbers(values: Any) -> np.ndarray:
-    """An array of mpmath numbers, exactly equal to those given; whole numbers stay what they are."""
+    """An array of mpmath numbers, exactly equal to those given; integers stay integers."""
     given = np.asarray(values)
     if given.dtype.kind in "iub" or given.size == 0:
         return given
@@ -206,13 +208,13 @@ def zeros(count: int) -> np.ndarray:
 
 
 class Precise:
-    """A method on a problem in `DIGITS` digits; its coefficients stay the float64 numbers they are.
+    """A method on a problem in `DIGITS` digits; its coefficients remain float64 numbers.
 
     `calls` counts the calls of each kernel of the system.
     """
 
     def __init__(self, method: Method, of: Problem) -> None:
-        # An iteration ends at the round-off of its numbers; here that is another level.
+        # An iteration ends at the round-off of its numbers, which is another level here.
         with mock.patch.multiple(iteration, NOISE=10.0 ** (3 - DIGITS), LEVEL=10.0 ** (3 - DIGITS)):
             self.view, self.stepper, parts = program_parts(of.system, method)
         arrays = Arrays.of(of.system, self.view, self.stepper)
@@ -236,21 +238,21 @@ class Precise:
         return counted
 
     def computed(self, name: str, *arguments: Any) -> Any:
-        """What a function of the module gives in the present precision; arrays are changed in place."""
+        """The result of a function of the module in the present precision; arrays are changed in place."""
         return many_digits.compute(getattr(self.module, name), *arguments)
 
     def start(self) -> np.ndarray:
-        """The start of the problem; canonical variables are moved so that nothing vanishes by symmetry."""
+        """The start of the problem; canonical variables are shifted so that nothing vanishes by symmetry."""
         z = numbers(self.view.pack(self.of.start))
         free = isinstance(self.of.system, ct.Hamiltonian)
         return z + np.array([mp.mpf(free) / (7 + k) for k in range(len(z))], dtype=object)
 
     def carry(self) -> np.ndarray:
-        """What a method knows before its first step."""
+        """The memory of a method before its first step."""
         return zeros(self.stepper.carry)
 
     def looks(self) -> np.ndarray:
-        """What the loop sees on the way; nobody asks for it here."""
+        """The array for what the loop sees between samples; it is not used here."""
         width = self.of.system.invariant_width
         return zeros(6 * width).reshape(6, width)
 
@@ -304,7 +306,7 @@ def symplectic_defect(method: Method, of: Problem, *, dt: float = 0.1) -> Any:
 
 
 def reversal_defect(method: Method, of: Problem, *, dt: float = 0.1) -> Any:
-    """How far a step forward and one back miss the start."""
+    """Distance from the start after a step forward and one back."""
     with mpmath.workdps(DIGITS):
         program = Precise(method, of)
         start = program.start()
@@ -325,7 +327,7 @@ def invariant_defects(method: Method, of: Problem, *, dt: float = 0.1, steps: in
 
 
 def cold_start_defect(method: Method, of: Problem, *, dt: float = 0.05) -> Any:
-    """Difference of a third step made with what is known from two steps, and with a carry of zeros."""
+    """Difference between a third step with the memory of two steps, and with a carry of zeros."""
     with mpmath.workdps(DIGITS):
         program = Precise(method, of)
         carry = program.carry()
@@ -343,9 +345,9 @@ def evaluations(method: Method, of: Problem, *, dt: float) -> dict[str, int]:
 
 # Claims -----------------------------------------------------------------------------------------------------------
 
-# Differences of 1e-15 leave 1e-30 times third derivatives (measured up to 7e-30); coefficients rounded without care 1e-17.
+# Differences of 1e-15 have errors of 1e-30 times third derivatives (measured up to 7e-30); careless coefficients 1e-17.
 SYMPLECTIC_LEVEL = 1e-26
-# What 50 digits leave after some dozen operations (measured up to 7e-52) and at most 200 sweeps.
+# Round-off of 50 digits after a few dozen operations (measured up to 7e-52) and at most 200 sweeps.
 PRECISE_LEVEL = 1e-45
 
 
@@ -358,7 +360,7 @@ def check_symmetric(method: Method, of: Problem) -> None:
 
 
 def check_keeps_exactly(method: Method, of: Problem) -> None:
-    """Whatever the traits promise to keep exactly is kept in 50 digits."""
+    """Everything that the traits promise to conserve exactly is conserved in 50 digits."""
     defects = invariant_defects(method, of)
     for invariant in of.system.invariants:
         if method.traits.promise(invariant.tags) == "exact":
@@ -366,9 +368,10 @@ def check_keeps_exactly(method: Method, of: Problem) -> None:
 
 
 def check_promises(method: Method, of: Problem, **length: Any) -> None:
-    """A run keeps what is promised: exactly, up to round-off; bounded, without drift. What is declared to drift does.
+    """A run conserves what is promised: exactly, up to round-off; bounded, without drift. What is declared to drift
+    does drift.
 
-    A drift below the level of round-off is none: of pure random walks the audit calls 3 in 100 a drift.
+    A drift below the level of round-off does not count: the audit calls 3 in 100 pure random walks a drift.
     """
     for kept in audit(method, of, **length):
         row = kept.row
@@ -391,7 +394,7 @@ def check_never_iterates(method: Method, of: Problem) -> None:
 
 
 def check_resumes(method: Method, of: Problem) -> None:
-    """60 steps in one go, and in two drivers with nothing but `state()` passed on: same bits."""
+    """60 steps in one run, and in two drivers that share only `state()`: same bits."""
     dt = of.dt / 10
     whole, first, second = (driver(method, of, dt=dt, every=10) for _ in range(3))
     rows = whole.advance(60).rows
@@ -405,14 +408,14 @@ def check_resumes(method: Method, of: Problem) -> None:
 
 
 def check_failures_leave_the_state(method: Method, of: Problem) -> int:
-    """Where a step that is far too long fails, z and e are what they were; returns how many of them failed."""
+    """If a step that is far too long fails, z and e are unchanged; returns the number of failures."""
     failed = 0
     for dt in np.geomspace(0.5, 5e3, 15):
         run = driver(method, of, dt=of.dt / 10)
         run.advance(20)
         z, e = run.z.copy(), run.e.copy()
         run.dt = dt
-        status, _ = run._call(1, np.empty((1, run.program.width)))  # `advance` would put the state back itself
+        status, _ = run._call(1, np.empty((1, run.program.width)))  # `advance` would restore the state itself
         if status in (NOT_CONVERGED, SINGULAR):
             failed += 1
             assert (run.z.tobytes(), run.e.tobytes()) == (z.tobytes(), e.tobytes()), f"dt = {dt}"
@@ -421,16 +424,16 @@ def check_failures_leave_the_state(method: Method, of: Problem) -> int:
 
 # Order --------------------------------------------------------------------------------------------------------------
 
-FLOOR = 1e-12  # below it round-off takes part
+FLOOR = 1e-12  # below it round-off contributes
 CEILING = {
     1: 5e-2
-}  # above it the error is not yet asymptotic; order 1 gets no smaller with an affordable number of steps
+}  # above it the error is not yet asymptotic; order 1 cannot get smaller with an affordable number of steps
 USUAL_CEILING = 3e-3
 FEWEST_POINTS, MOST_POINTS = 3, 4
 ORDER_TOLERANCE = 0.15
 MOST_STEPS = {1: 4096, 2: 1024, 3: 1024, 4: 2048, 5: 512, 6: 512, 7: 512, 8: 256}
-PATIENCE = 8  # times as many steps where the leading term of the error is small by chance, and the next ones hide it
-HIGHEST_MEASURED = 8  # above it nothing is left between ceiling and floor; local errors are measured instead
+PATIENCE = 8  # times as many steps if the leading term of the error is small by chance and hidden by the next ones
+HIGHEST_MEASURED = 8  # above it nothing remains between ceiling and floor; local errors are measured instead
 
 
 @dataclass(frozen=True)
@@ -443,7 +446,7 @@ class OrderStudy:
 
     @property
     def used(self) -> list[tuple[int, float]]:
-        """The points that count."""
+        """The points that are used."""
         ceiling = CEILING.get(self.order, USUAL_CEILING)
         inside = [(n, error) for n, error in zip(self.steps, self.errors, strict=True) if FLOOR <= error <= ceiling]
         return inside[-MOST_POINTS:]
@@ -464,7 +467,7 @@ class OrderStudy:
 
 
 def order_study(method: Method, of: Problem, *, patience: int = 1) -> OrderStudy:
-    """Run to a fixed time with more and more steps, until the error is at the floor or the work is enough."""
+    """Run to a fixed time with increasing numbers of steps, until the error reaches the floor or the work is enough."""
     order, reference = method.traits.order, ORDERS[of.name]
     ratio = min(2.0, 4.0 ** (1 / order))  # the error falls by 4 from one to the next
     most = patience * MOST_STEPS[order]
@@ -482,7 +485,7 @@ def order_study(method: Method, of: Problem, *, patience: int = 1) -> OrderStudy
 def check_order(method: Method, of: Problem) -> OrderStudy:
     study = order_study(method, of)
     tolerance = LATE.get((of.name, str(method)), ORDER_TOLERANCE)
-    if tolerance < abs(study.slope - study.order) < 1.0:  # late, or wrong: finer steps tell
+    if tolerance < abs(study.slope - study.order) < 1.0:  # not yet asymptotic, or wrong: finer steps decide
         study = order_study(method, of, patience=PATIENCE)
     assert abs(study.slope - study.order) < tolerance, str(study)
     return study

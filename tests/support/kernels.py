@@ -1,4 +1,4 @@
-"""A kernel of a view on its own, as plain Python: in float64, or in arithmetic of any precision."""
+"""A single kernel of a view as plain Python: in float64, or in arithmetic of any precision."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from catena.systems.base import System
 
 
 class Kernel:
-    """A slot of a view, filled, to be called with everything but `par`, which comes from the system.
+    """A slot of a view, filled, to be called with all arguments but `par`, which comes from the system.
 
     Parameters
     ----------
     system, view : where the slot is filled
-    slot : what is wanted
+    slot : the slot to call
     precise : compute with mpmath in its present precision
-    fills : slots filled otherwise than the view does it
-    arrays : what a method would add to `par`
+    fills : slots filled otherwise than in the view
+    arrays : arrays that a method would add to `par`
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""One small problem for each kind of system and form: what is promised for a kind is measured on it.
+"""One small problem for each kind of system and form, on which the promises for the kind are measured.
 
-Nothing vanishes by symmetry in them, unless the kind is one of symmetry.
+Nothing vanishes by symmetry in them, unless the kind is symmetric.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _top(form: Any, *, symmetric: bool) -> Problem:
 
 
 def _chain(form: Any, *, clamped: bool) -> Problem:
-    """Two tetrahedra near each other, drifting and turning; a third body in front if the end is clamped."""
+    """Two tetrahedra close to each other, drifting and turning; a third body in front if the end is clamped."""
     n = 3 if clamped else 2
     ends = (ct.Clamped(), ct.Force((1.0, 0.5, 0.0))) if clamped else (ct.Free(), ct.Free())
     system = ct.Chain([ct.Body.tetrahedron()] * n, ct.LennardJones(5.0, 1.0), *ends, form=form)
@@ -115,7 +115,7 @@ KINDS: dict[str, Callable[[], Problem]] = {
     "scaling body of fixed size": lambda: _scaling("equality"),
     "scaling body with impacts": lambda: _scaling("unilateral"),
 }
-KINDS |= {  # those that bring their own
+KINDS |= {  # kinds with their own examples
     f"{kind.__name__} {number}": partial(_problem, f"{kind.__name__} {number}", *example)
     for kind in SYSTEMS
     for number, example in enumerate(kind.examples())

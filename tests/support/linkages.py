@@ -1,4 +1,4 @@
-"""Linkages for the tests of the joint form, and a second way to their accelerations: multipliers on all joints."""
+"""Linkages for the tests of the joint form, and their accelerations by multipliers on all joints."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ class Bare(Linkage):
             )
         return (
             None if view is None else replace(view, factors=None)
-        )  # the Jacobians of loops and of trees are not one program
+        )  # the Jacobians of loops and trees are different programs
 
 
 def turned(axis: int, angle: float) -> np.ndarray:
-    """Quaternion of a turn about a coordinate axis."""
+    """Quaternion of a rotation about a coordinate axis."""
     q = np.zeros(4)
     q[0], q[1 + axis] = np.cos(0.5 * angle), np.sin(0.5 * angle)
     return q
 
 
 def box_chain(kind: type[Joint], angles: list[float], *, of: type[Linkage] = Bare) -> tuple[Linkage, State]:
-    """Boxes that hang below each other; on ball joints the plane of the chain is turned by 45 degrees."""
+    """Boxes that hang below each other; on ball joints the plane of the chain is rotated by 45 degrees."""
     axis: dict[str, Any] = {"axis": (1.0, 0.0, 0.0)} if kind is Revolute else {}
     joints = [
         kind(i - 1, i, at=((0, 0, -1.5 if i else 0.0), (0, 0, 1.5)), **axis)  # type: ignore[call-arg]
@@ -115,7 +115,7 @@ def squeezer(*, of: type[Linkage] = Bare) -> tuple[Linkage, State]:
         (0.00449, -0.04 + 0.01228, 0),
         a,
     )
-    # centres of mass and loop points, seen from the hinge of each body
+    # centres of mass and loop points, relative to the hinge of each body
     centers = (
         (0.00092, 0),
         (-0.0115, 0),
@@ -171,7 +171,7 @@ def random_tree(
 
 
 def closed_by(kind: type[Joint]) -> tuple[Linkage, State]:
-    """Four bodies in a row on ball joints, free in space, and a joint between the first and the last, put where it fits: its points meet."""
+    """Four bodies in a row on ball joints, free in space, and a joint from the first to the last, whose points meet."""
     rng = RNG(5)
     tree, _, still = random_tree([None, Spherical, Spherical, Spherical], [-2, 0, 1, 2], 7)
     r, q = still.position, still.orientation
@@ -186,7 +186,8 @@ def closed_by(kind: type[Joint]) -> tuple[Linkage, State]:
 
 
 def four_bars(lengths: tuple[float, float, float, float], angle: float, rate: float) -> tuple[Linkage, ct.State]:
-    """A plane loop: ground from A = 0 to D along y, crank AB at an angle to it, BC, DC; without gravity, the crank turning."""
+    """A planar loop: ground from A = 0 to D along y, crank AB at an angle to it, BC, DC; no gravity, the crank
+    turns."""
     ground, crank, coupler, rocker = lengths
     a, d = np.zeros(3), np.array([0.0, ground, 0.0])
     b = crank * np.array([0.0, math.cos(angle), math.sin(angle)])
@@ -209,7 +210,7 @@ def four_bars(lengths: tuple[float, float, float, float], angle: float, rate: fl
 
 
 def accelerations(linkage: Linkage, z: np.ndarray, *, moving: bool = True) -> np.ndarray:
-    """(n, 2, 3) by the recursion, uncompiled; without `moving` as if the part c of the motion itself were forgotten."""
+    """(n, 2, 3) by the recursion, uncompiled; without `moving`, the velocity-dependent part c is omitted."""
     from catena.systems.linkage.joint_form.motion import Node
 
     program = build(linkage, ct.RK4(), compiled=False)
@@ -270,5 +271,5 @@ def run_to(linkage: Linkage, start: State, method: Method, *, dt: float, steps: 
 
 
 def state_of(linkage: Linkage, driver: Driver) -> State:
-    """Where a run is."""
+    """The current state of a run."""
     return unpack_state(linkage, driver.z, driver.time)

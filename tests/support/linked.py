@@ -15,7 +15,7 @@ from catena.systems.linkage import start as linkage_start
 
 FIRST = ((3.0, 0.2, 0.1), (0.2, 2.5, -0.3), (0.1, -0.3, 1.5))
 SECOND = ((2.0, -0.1, 0.2), (-0.1, 1.5, 0.1), (0.2, 0.1, 1.2))
-HUNG = (0.3, -0.2, 0.5)  # point of the first body that a ball joint holds at HOOK
+HUNG = (0.3, -0.2, 0.5)  # point of the first body that a ball joint fixes at HOOK
 HOOK = (0.4, 0.1, 0.7)
 AT = (0.2, 0.1, -0.4)  # point of the first body where the second is joined
 AXIS = (0.2, 0.5, 1.0)
@@ -26,7 +26,7 @@ ANGULAR = ("Revolute", "Cylindrical", "Planar", "Screw")
 
 
 def two_bodies(kind: str, forces: Sequence[Any] = (SPRING,), form: Any = None) -> tuple[ct.Linkage, ct.State]:
-    """A body on a ball joint with another one joined to it, moving as far as the joint lets them."""
+    """A body on a ball joint with another one joined to it, moving as the joint allows."""
     turns = rotations.normalise(np.array(TURNS))
     first = np.array(HOOK) - rotations.rotate(turns[0], np.array(HUNG))
     second = np.array((0.8, 0.1, -0.9))

@@ -1,4 +1,4 @@
-"""Runs whose samples are made up: for whatever shows or writes runs, whoever moved them. Nothing is compiled."""
+"""Runs with made-up samples: for everything that shows or writes runs of any system. Nothing is compiled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from catena.running.runs import MemoryRun
 
 
 def made_up(system: Any, fields: dict[str, np.ndarray], **settings: Any) -> MemoryRun:
-    """A run whose samples are given: nothing is compiled. Its invariants wander a little."""
+    """A run with given samples: nothing is compiled. Its invariants vary a little."""
     count = len(next(iter(fields.values())))
     wander = np.sin(np.arange(count))[:, None] * 1e-9
     rows = np.hstack(
@@ -30,7 +30,7 @@ def made_up(system: Any, fields: dict[str, np.ndarray], **settings: Any) -> Memo
 
 
 def tumbling(system: Any, count: int = 40, seed: int = 1, **settings: Any) -> MemoryRun:
-    """Bodies at random places, turned at random."""
+    """Bodies at random positions, with random orientations."""
     random = np.random.default_rng(seed)
     shapes = {f.name: (count, *f.shape) for f in system.fields}
     fields = {name: random.normal(size=shape) for name, shape in shapes.items()}

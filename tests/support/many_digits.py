@@ -14,7 +14,7 @@ from mpmath import libmp, mp
 
 
 class Functions:
-    """What kernels call `math`, for numbers of MPFR."""
+    """Replaces `math` in kernels, for numbers of MPFR."""
 
     sqrt, exp, log, log10, log1p, expm1 = gmpy2.sqrt, gmpy2.exp, gmpy2.log, gmpy2.log10, gmpy2.log1p, gmpy2.expm1
     sin, cos, tan, asin, acos, atan, atan2 = (
@@ -41,7 +41,8 @@ MATH = Functions()
 
 
 def compute(kernel: Callable[..., Any], *arguments: Any) -> Any:
-    """What a kernel of plain Python, whose `math` is `MATH`, gives for numbers of mpmath in their present precision.
+    """The results of a kernel in plain Python, whose `math` is `MATH`, for numbers of mpmath in their present
+    precision.
 
     Arrays are changed in place, those of `par` among them.
     """
@@ -55,7 +56,7 @@ def compute(kernel: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _arrays(argument: Any) -> list[np.ndarray]:
-    """The arrays of numbers that an argument consists of; a size, a place or a float is none."""
+    """The arrays of numbers in an argument; sizes, places and floats have none."""
     members = argument if isinstance(argument, tuple) else (argument,)
     return [member for member in members if isinstance(member, np.ndarray) and member.dtype == object]
 

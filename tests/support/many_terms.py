@@ -1,4 +1,4 @@
-"""Hamiltonians of many terms as texts, and the same written with numpy: bodies that attract each other, and a chain."""
+"""Hamiltonians with many terms as texts, and the same in numpy: bodies that attract each other, and a chain."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _turn(count: int) -> str:
 
 
 def bodies_start(system: ct.Hamiltonian, seed: int = 0, spread: float = 3.0) -> ct.State:
-    """Bodies at random places that are no nearer than 1 to each other."""
+    """Bodies at random positions at least 1 apart."""
     chance = np.random.default_rng(seed)
     places: list[Array] = []
     while len(places) < len(system.q) // 3:
@@ -49,7 +49,7 @@ def bodies_start(system: ct.Hamiltonian, seed: int = 0, spread: float = 3.0) -> 
 
 
 def planets(count: int) -> tuple[ct.Hamiltonian, ct.State]:
-    """A sun and planets of a hundred thousandth of it, on inclined orbits that are nearly circles: no body comes near another."""
+    """A sun and planets of 1e-5 of its mass, on inclined, nearly circular orbits without close encounters."""
     masses = {"G": 1.0, "m0": 1.0, **{f"m{i}": 1e-5 * (1 + i % 3) for i in range(1, count)}}
     system = bodies(count).with_parameters(**masses)
     angle, radius = 2.4 * np.arange(1, count), 1.0 + 0.25 * np.arange(count - 1)

@@ -15,7 +15,7 @@ PHI, PSI = math.radians(-120.0), math.radians(130.0)
 
 
 def behind(atoms: list[np.ndarray], bond: float, angle: float, turn: float) -> np.ndarray:
-    """An atom bound to the last of three, at an angle with the second and turned about their bond."""
+    """An atom bound to the last of three, at an angle with the second and rotated about their bond."""
     a, b, c = atoms
     along = (c - b) / np.linalg.norm(c - b)
     normal = np.cross(b - a, along)
@@ -26,10 +26,10 @@ def behind(atoms: list[np.ndarray], bond: float, angle: float, turn: float) -> n
 
 
 def chain_of_residues(residues: int) -> tuple[list[str], np.ndarray]:
-    """Names and places of N, CA, CB, C, O of each residue, stretched out."""
+    """Names and positions of N, CA, CB, C, O of each residue, stretched out."""
     backbone = [np.zeros(3), np.array((BOND, 0.0, 0.0))]
     backbone.append(backbone[1] + BOND * np.array((-math.cos(TETRAHEDRAL), math.sin(TETRAHEDRAL), 0.0)))
-    for k in range(3, 3 * residues + 1):  # one N more, for the place of the last O
+    for k in range(3, 3 * residues + 1):  # one more N, for the position of the last O
         turn = math.pi if k % 3 == 1 else PSI if k % 3 == 0 else PHI
         backbone.append(behind(backbone[-3:], BOND, TETRAHEDRAL if k % 3 else math.radians(116.0), turn))
     names, places = [], []

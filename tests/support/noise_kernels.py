@@ -1,4 +1,4 @@
-"""Kernels that fill arrays with the noise of `catena.kernels.noise`, to be compiled alone; and the trap that it avoids."""
+"""Kernels that fill arrays with the noise of `catena.kernels.noise`, compiled alone; and the trap that it avoids."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def logarithms(given, out):
 
 
 def highest_bits(given, out):
-    """The trap: the highest bit of a product of two words, with the plain product of numba."""
+    """The trap: the highest bit of a product of two words, with the normal product of numba."""
     for k in range(given.shape[0]):
         out[k] = ((FIRST_FACTOR * (int(given[k]) & 0xFFFFFFFF)) >> 32) & 0x80000000
     return 0

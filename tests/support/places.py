@@ -1,4 +1,4 @@
-"""Where tests find things: the checkout, what they share, and the values that were computed by other routes."""
+"""Locations for tests: the checkout, shared files, and independently computed values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of potentials by differences, beside those that they give themselves."""
+"""Derivatives of potentials by differences, to compare with their own."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from catena.errors import InputError
 from catena.systems.potentials.pairwise import Pairwise, interpret
 
 DISTANCES = np.array([0.83, 0.97, 1.21, 1.7])
-STEP = 2e-4  # differences are right to its fourth power, and to eps/STEP
+STEP = 2e-4  # differences are accurate to its fourth power, and to eps/STEP
 
 
 def numbered(kind: type, **given: Any) -> Any:
-    """One with numbers that are all different, so that none stands for another; where a kind refuses them, with its defaults, if there are some."""
+    """A potential whose numbers all differ, so that none can replace another; if a kind refuses them, its default."""
     others = [field for field in fields(kind) if field.name not in given]
     numbers = {field.name: 1.0 + 0.1 * k for k, field in enumerate(others)}
     try:
@@ -33,12 +33,13 @@ def quotient(function: Any, x: Any, step: Any = STEP) -> Any:
 
 
 def beyond(bound: float, errors: Mapping[str, float]) -> dict[str, float]:
-    """Those of the errors that are not below a bound."""
+    """The errors that are not below a bound."""
     return {name: error for name, error in errors.items() if not error < bound}
 
 
 def pair_errors(potential: Pairwise) -> dict[str, float]:
-    """How far the force is from minus the derivative of V, and the slope from that of A = -V'(r)/r by s = r^2, relatively: 2 is a wrong sign."""
+    """Relative errors of the force, against -dV/dr, and of the slope, against dA/ds, A = -V'(r)/r: 2 is a wrong
+    sign."""
     par = SimpleNamespace(pair=np.array(potential.constants))
     force, slope = (interpret(potential.kernel(name)) for name in ("force", "slope"))
     s = DISTANCES**2

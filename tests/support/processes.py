@@ -31,11 +31,11 @@ def start_python(code: str, *arguments: object, source: Path = SOURCE, **environ
 
 
 def finish_python(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """What it wrote to stdout and stderr, once it has ended well."""
+    """Its stdout and stderr, after it has ended successfully."""
     try:
         output, messages = process.communicate(timeout=600)
     except subprocess.TimeoutExpired:
-        process.kill()  # or it would take the time of all that follows
+        process.kill()  # otherwise it would slow down all following tests
         process.communicate()
         raise
     assert process.returncode == 0, messages
@@ -48,7 +48,7 @@ def run_python(code: str, *arguments: object, source: Path = SOURCE, **environme
 
 
 def spawn(action: Callable[[], object]) -> int:
-    """Do something in a forked process; its id. What was compiled before the fork need not be compiled again."""
+    """Run an action in a forked process; returns its id. Code that was compiled before the fork is shared."""
     with warnings.catch_warnings():
         # Newer Pythons warn about threads of the parent (zarr has one); the child uses none of them.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -64,12 +64,12 @@ def spawn(action: Callable[[], object]) -> int:
 
 
 def wait_for(action: Callable[[], object]) -> int:
-    """Do something in a forked process; its exit status as `os.waitpid` gives it."""
+    """Run an action in a forked process; returns its exit status like `os.waitpid`."""
     return os.waitpid(spawn(action), 0)[1]
 
 
 def kill_at(number: int, action: Callable[[], object]) -> None:
-    """Do something in a forked process that kills itself at a boundary between two changes of the disk, from 0 on."""
+    """Run an action in a forked process that kills itself at a boundary between two changes of the disk, from 0 on."""
     from catena.store import files
 
     passed = iter(range(number + 1))
@@ -99,7 +99,7 @@ def boundaries(action: Callable[[], object]) -> list[str]:
 
 
 def contents(path: Path) -> dict[str, str]:
-    """SHA-256 of every file under a path; directories too, by name."""
+    """SHA-256 of every file under a path; also directories, by name."""
     found = {}
     for entry in sorted(path.rglob("*")):
         name = str(entry.relative_to(path))
@@ -108,7 +108,7 @@ def contents(path: Path) -> dict[str, str]:
 
 
 def read_plainly(path: Path) -> dict[str, np.ndarray]:
-    """All arrays of a store as a user without catena gets them, with warnings as errors."""
+    """All arrays of a store as a user without catena reads them, with warnings as errors."""
     import xarray
 
     with warnings.catch_warnings():

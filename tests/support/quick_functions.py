@@ -1,4 +1,4 @@
-"""Elementary functions for programs that are run as plain Python: compiled, each when it is called for the first time."""
+"""Elementary functions for programs in plain Python: each is compiled when it is first called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from catena.engine.build import compile_function
 from catena.engine.collector import stem_of
 from catena.kernels.elementary import FUNCTIONS
 
-OFTEN = ("sin", "cos", "exp", "log")  # what tests call many times
+OFTEN = ("sin", "cos", "exp", "log")  # functions that tests call many times
 
 
 def quick_functions() -> dict[str, Callable[..., float]]:

@@ -1,4 +1,4 @@
-"""Steps of implicit methods solved with forty digits, by a root finder that is not ours."""
+"""Steps of implicit methods solved with forty digits, by an independent root finder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user is told who gives something wrong."""
+"""Messages for a user who gives something wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import catena as ct
 
 
 def check_refused(attempt: Callable[[], object], fragment: str) -> None:
-    """An attempt is refused in a few lines that say what is wrong, in these words, and what to do."""
+    """Check that an attempt is refused in a few lines that say what is wrong, in these words, and what to do."""
     with pytest.raises(ct.InputError) as caught:
         attempt()
     message = str(caught.value)

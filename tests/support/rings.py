@@ -1,9 +1,11 @@
-"""One-degree motions of hinged rings by quadrature: an independent reference for loops, with nothing of the library but its data; and a twin.
+"""One-degree motions of hinged rings by quadrature: an independent reference for loops, which uses only data of the
+library; and a broken twin.
 
-The bodies of a ring follow each other from a base, the ground or the first of them, each turned against the one before about a hinge, as a
-product of rotations about lines. Angles that close the ring are found by Gauss-Newton on the point and the axis of the last hinge. With
-one angle theta as coordinate T = M(theta) theta'^2 / 2, and energy conservation gives t = int sqrt(M / (2 (E - U))) dtheta. A ring free in space
-without momentum has the smallest T that any motion of the whole adds to.
+The bodies of a ring follow each other from a base, the ground or the first body, each rotated against the previous one
+about a hinge, as a product of rotations about lines. Angles that close the ring are found by Gauss-Newton on the point
+and the axis of the last hinge. With one angle theta as coordinate T = M(theta) theta'^2 / 2, and energy conservation
+gives t = int sqrt(M / (2 (E - U))) dtheta. A ring that is free in space without momentum has the smallest T over all
+added rigid motions.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ Array = np.ndarray
 
 
 def field_with_the_rank_decided_anew(z, par, out):
-    """All rows that look independent at z have multipliers, on the surface and off it; nothing puts z back."""
+    """Multipliers for all rows that look independent at z, on the surface and off it; nothing projects z back."""
     charts.write_slopes(z, par)
     rank, _, _ = charts.choose_chart(par)
     charts.write_chart(rank, z, par)
@@ -33,7 +35,7 @@ def field_with_the_rank_decided_anew(z, par, out):
 
 
 class RankAnew(Linkage):
-    """A linkage with a deliberate error: its energy jumps where rows that depend on others begin to contradict them."""
+    """A linkage with a deliberate error: its energy jumps when rows that depend on others begin to contradict them."""
 
     def view(self, name: str) -> View | None:
         view = super().view(name)
@@ -45,12 +47,12 @@ class RankAnew(Linkage):
 
 @dataclass
 class Ring:
-    """A hinged ring at its start; joint k leads from body k - 1 (or the base) to the next, the last closes it.
+    """A hinged ring at its start; joint k connects body k - 1 (or the base) and the next, the last one closes the ring.
 
     Attributes
     ----------
-    linkage, start : the ring, all bodies unturned at the start
-    angles : of all hinges but the last, where the ring was closed last
+    linkage, start : the ring, all bodies unrotated at the start
+    angles : of all hinges but the last, where the ring was last closed
     """
 
     linkage: ct.Linkage
@@ -70,7 +72,7 @@ class Ring:
         return np.zeros(3) if body < 0 else self.start.position[body]
 
     def frames(self, angles: Array) -> list[tuple[Array, Array]]:
-        """Q and r with x = Q X + r for points X of the start, of each body behind a hinge."""
+        """Q and r with x = Q X + r for points X of the start, of each body after a hinge."""
         q, r, made = np.eye(3), np.zeros(3), []
         for axis, point, angle in zip(self.axes, self.points, angles, strict=False):
             turn = rotations.to_matrix(np.array([np.cos(angle / 2), *(np.sin(angle / 2) * axis)]))
@@ -79,13 +81,13 @@ class Ring:
         return made
 
     def columns(self, angles: Array) -> tuple[Array, Array]:
-        """Axis and a point of each hinge but the last, in space; turning it moves all that comes behind."""
+        """Axis and a point of each hinge but the last, in space; turning it moves everything after it."""
         before = [(np.eye(3), np.zeros(3)), *self.frames(angles)[:-1]]
         lines = [(q @ u, q @ p + r) for (q, r), u, p in zip(before, self.axes, self.points, strict=False)]
         return np.array([u for u, _ in lines]), np.array([p for _, p in lines])
 
     def close(self, angle: float) -> Array:
-        """The angles near the last ones that close the ring, the first given; also their rates for that of the first being 1."""
+        """The angles near the last ones that close the ring for a given first angle; also their rates by the first."""
         x = self.angles.copy()
         x[0] = angle
         for _ in range(12):
@@ -132,14 +134,14 @@ class Ring:
         return total, potential
 
     def energy(self) -> float:
-        """That of the start."""
+        """The energy of the start."""
         kinetic = 0.0
         for body, p, y in zip(self.linkage.bodies, self.start.momentum, self.start.angular_momentum, strict=True):
             kinetic += 0.5 * (p @ p / body.mass + y @ np.linalg.solve(body.tensor, y))
         return kinetic + self.mass_and_potential(0.0)[1]
 
     def time_to(self, angle: float, *, panels: int = 4) -> float:
-        """How long the first angle takes from 0 to `angle`, by panels of 16 Gauss-Legendre nodes."""
+        """Time in which the first angle goes from 0 to `angle`, by panels of 16 Gauss-Legendre nodes."""
         self.angles = np.zeros_like(self.angles)
         energy, total = self.energy(), 0.0
         nodes, weights = np.polynomial.legendre.leggauss(16)

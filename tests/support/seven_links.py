@@ -13,7 +13,7 @@ KP, KD = 120.0, 9.0
 
 
 def description() -> str:
-    """The file: masses, centres and inertia differ from link to link, and nothing is along an axis."""
+    """The file: masses, centres and inertia differ from link to link, and nothing is parallel to an axis."""
     parts = ['<robot name="seven">', '<link name="base"/>']
     for k in range(7):
         size = 1.0 - 0.1 * k

@@ -1,4 +1,4 @@
-"""Chains at rest for the tests: the reference values, and the matrices of a chain the long way round."""
+"""Chains at rest for the tests: the reference values, and the matrices of a chain by an independent, slow way."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ MIXED = ct.Chain(
 
 
 def helix(n: int = 8, **options: Any) -> ct.Problem:
-    """At rest."""
+    """The helix at rest."""
     return ct.problems.helix_chain(n, amp=0.0, **options)
 
 
 def stretched(right: str, factor: float = 1.02) -> tuple[ct.Chain, ct.State]:
-    """Eight bodies of the helix, pulled apart along the axis, the last one held where it is then."""
+    """Eight bodies of the helix, pulled apart along the axis, with the last one fixed there."""
     problem = helix(8, right=right)
     return problem.system, problem.system.start(problem.start.position * [factor, 1.0, 1.0], problem.start.orientation)
 
 
 def disturbed(chain: ct.Chain, start: ct.State, size: float, seed: int) -> ct.State:
-    """Every free coordinate of a state displaced by chance."""
+    """A state with random displacements of all free coordinates."""
     chance = np.random.default_rng(seed)
     poses = Poses.of_state(chain, start)
     xi = size * chance.normal(size=(chain.count, 6)) * StaticProblem.of(chain, None, "test").free
@@ -40,7 +40,7 @@ def disturbed(chain: ct.Chain, start: ct.State, size: float, seed: int) -> ct.St
 
 
 def energy_at(problem: StaticProblem, poses: Poses, xi: np.ndarray) -> float:
-    """By displacements (n, 6) of the bodies."""
+    """The energy for displacements (n, 6) of the bodies."""
     position = poses.position + np.einsum("nij,nj->ni", poses.matrices, xi[:, :3])
     moved = Poses.of_bodies(position, poses.matrices @ turn_matrices(xi[:, 3:]), closed=poses.closed)
     return problem.balance(moved).energy

@@ -1,4 +1,4 @@
-"""Chains in tiles for the tests: programs on tiles of a given width, and what they come to."""
+"""Chains in tiles for the tests: programs on tiles of a given width, and their results."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def final(program: Program, start: ct.State, *, dt: float, steps: int) -> np.nda
 
 
 def difference(chain: ct.Chain, start: ct.State, method: ct.Splitting, *, dt: float = 0.01, steps: int = 2) -> float:
-    """Between tiles and plain view, uncompiled."""
+    """Difference between tiles and plain view, uncompiled."""
     seen, wanted = (final(program_of(chain, method, width=w), start, dt=dt, steps=steps) for w in (8, 0))
     return float(np.abs(seen - wanted).max())
 
 
 def halves(program: Program, start: ct.State, spoil: Callable[[np.ndarray], None] | None = None) -> tuple[Driver, ...]:
-    """Five steps, and two then three from what a checkpoint holds of the first."""
+    """Five steps, and two then three from a checkpoint of the first."""
     whole, first, second = (
         Driver(program, program.view.pack(start), t0=0.0, dt=0.01, every=1) for _ in range(3)
     )  # fmt: skip

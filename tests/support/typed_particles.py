@@ -1,4 +1,4 @@
-"""Linked bodies whose particles act on each other by their types."""
+"""Linked bodies whose particles interact by their types."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def simulate(
 
 
 def check_goes_on(program: Program, start: ct.State, *, dt: float, steps: int) -> None:
-    """A second driver, which knows nothing but what a checkpoint holds of the first, makes the next steps with the same bits."""
+    """A second driver, which gets only a checkpoint of the first, makes the next steps with the same bits."""
     whole, first, second = (Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1) for _ in range(3))
     whole.advance(2 * steps)
     first.advance(steps)

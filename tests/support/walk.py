@@ -1,6 +1,9 @@
-"""The way of a `catena run` through the code: files and functions of catena that it visits. `python tests/walk.py [options of run ...]`
+"""The path of a `catena run` through the code: files and functions of catena that it visits.
 
-What stands in `PYTHONPATH` is walked through. Comprehensions, generator expressions and lambdas count as functions, as Python 3.11 runs them.
+    python tests/support/walk.py [options of run ...]
+
+The catena in `PYTHONPATH` is traced. Comprehensions, generator expressions and lambdas count as functions, as Python
+3.11 runs them.
 """
 
 from __future__ import annotations
@@ -16,11 +19,11 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-OPTIMISED = 1  # of the flags of code: a function, no module and no class
+OPTIMISED = 1  # a flag of code objects: functions, not modules or classes
 
 
 class Walk(NamedTuple):
-    """Functions, as file:name, with how often each was called; how often a system of each class was constructed; all modules imported."""
+    """Functions, as file:name, with numbers of calls; numbers of systems constructed by class; imported modules."""
 
     functions: dict[str, int]
     systems: dict[str, int]
@@ -28,12 +31,12 @@ class Walk(NamedTuple):
 
     @property
     def files(self) -> set[str]:
-        """Those in which the functions stand."""
+        """The files of the functions."""
         return {name.partition(":")[0] for name in self.functions}
 
 
 def walk(folder: Path, options: Sequence[str]) -> Walk:
-    """The walk of a warm `catena run` in a folder: the first of two makes what is kept."""
+    """The walk of a warm `catena run` in a folder: the first of two runs fills the caches."""
     for _ in range(2):
         found = folder / "walk.json"
         subprocess.run(
@@ -43,7 +46,7 @@ def walk(folder: Path, options: Sequence[str]) -> Walk:
 
 
 def trace(found: Path, options: Sequence[str]) -> None:
-    """Run, and write down where it went."""
+    """Run, and record the path."""
     import catena
     from catena.cli.main import main
     from catena.systems.base import System

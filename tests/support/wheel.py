@@ -1,4 +1,4 @@
-"""A system of another package, as its text."""
+"""A system of another package, as text."""
 
 from __future__ import annotations
 

@@ -315,9 +315,7 @@ def _check_stiffness(given: ArrayLike) -> Array:
         )  # fmt: skip
     stack = 0.5 * (stack + stack.swapaxes(1, 2))
     diagonal = np.sqrt(np.abs(np.einsum("nii->ni", stack)))
-    unit = np.where(
-        diagonal > 0.0, diagonal, np.sqrt(size)[:, None]
-    )  # rotations and translations have different units
+    unit = np.where(diagonal > 0.0, diagonal, np.sqrt(size)[:, None])  # rotations and translations have different units
     unit = np.where(unit > 0.0, unit, 1.0)
     lowest = np.linalg.eigvalsh(stack / (unit[:, :, None] * unit[:, None]))[:, 0]
     for j in np.flatnonzero(lowest < -SEMIDEFINITE)[:1].tolist():

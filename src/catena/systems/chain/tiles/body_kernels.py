@@ -257,9 +257,7 @@ def store_sums(sums, carry, first, j, parts):
 def gather_one(z, j, par, out):
     """r, q, p, y of body j as in the other views, with the pending kick applied."""
     count = par.mass.shape[0]
-    link = (
-        j - 1 if j > 0 else count - 1
-    )  # zero before the first body of an open chain, and after the last one
+    link = j - 1 if j > 0 else count - 1  # zero before the first body of an open chain, and after the last one
     for c in range(3):
         out[3 * j + c] = z[R + c, j]
         f = z[F + c, j] - z[F + c, link] + par.load[j, c]
