@@ -4,9 +4,10 @@
 
 prints the tables of docs/audit.md and writes benchmarks/results/audit_calibration.json (five minutes on two cores).
 
-False alarms are counted in runs: five rows with nine components in all, every one a fresh series of the same kind without a
-drift. Missed drifts are counted in single rows of such a run. The unit of their size is the error that a random walk has by the
-simplest estimate: std(differences of 20 block means) / sqrt(19) per block, its median over series without a drift.
+False alarms are counted in runs: five rows with nine components in all, each a new series of the same kind without
+drift. Missed drifts are counted in single rows of such a run. The unit of their size is the error that a random walk
+has by the simplest estimate: std(differences of 20 block means) / sqrt(19) per block, its median over series without
+drift.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from catena.running.auditing.jumps import jumps_of, lasting_step
 from catena.running.auditing.verdicts import BEAT
 
 SEED = 20240607
-RUNS = 20_000  # without a drift, of each kind;
-FEWER = 5000  # of those that are slow to draw
-JUMP_RUNS = 200  # in which jumps are looked for
+RUNS = 20_000  # without drift, of each kind;
+FEWER = 5000  # of those that are slow to generate
+JUMP_RUNS = 200  # in which jumps are searched for
 SERIES = 2000  # with a drift, of each kind and size
 SIZES = (2, 3, 4, 5, 6, 8, 10)  # of the added drift
 JUMPS = (1, 3, 10, 30, 100)  # sizes of a jump, in standard deviations of the series without one
@@ -40,14 +41,14 @@ MANY = {
     "10, 100": (10, 100),
     "50, 100": (50, 100),
     "10, 10 to 100": (10, 10),
-}  # of several, up and down:
-LARGEST = 100  # by column of the table, their number and the size of the smallest; the largest has this one
+}  # several jumps, up and down:
+LARGEST = 100  # by column of the table, their number and the smallest size; this is the largest size
 JUMPING = 400  # series with jumps, of each kind, size and number
 SAMPLES = 2007  # not divisible by the 40 blocks
 FEW = 200  # the fewest samples that are judged
 ROWS = (1, 3, 3, 1, 1)  # components of the rows of a run
-AMPLITUDE = 1e-6  # of what a good method leaves in the energy, relative
-AT_ONCE = 1800  # series drawn together
+AMPLITUDE = 1e-6  # relative energy error of a good method
+AT_ONCE = 1800  # series generated together
 RESULT = Path(__file__).parent / "results" / "audit_calibration.json"
 
 Series = NDArray[np.float64]  # (samples, series)
@@ -60,12 +61,12 @@ def normal(rng: Generator, samples: int, count: int) -> Series:
 
 
 def random_walk(rng: Generator, samples: int, count: int) -> Series:
-    """How round-off grows: one rounding error per sample, added up."""
+    """Growth of round-off: the sum of one rounding error per sample."""
     return EPS * np.cumsum(rng.standard_normal((count, samples)), axis=1).T
 
 
 def walk_and_rounding(rng: Generator, samples: int, count: int, after: float = 0.1) -> Series:
-    """A walk under the rounding of the quantity itself: white noise as large as the walk after this part of the run."""
+    """A walk below the rounding of the quantity itself: white noise as large as the walk at this time."""
     white = normal(rng, samples, count)
     return random_walk(rng, samples, count) + np.sqrt(after * samples) * EPS * white
 
@@ -87,7 +88,7 @@ def one_oscillation(rng: Generator, samples: int, count: int) -> Series:
 
 
 def slow_oscillation(rng: Generator, samples: int, count: int) -> Series:
-    """The same, but the slowest period is one to four runs long: no statistics can tell it from a drift."""
+    """The same, but the slowest period is one to four runs long: no statistics can distinguish it from a drift."""
     return oscillations(rng, samples, 1 / rng.uniform(1, 4, count))
 
 
@@ -126,12 +127,12 @@ def run_time(samples: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Background:
-    """A kind of series without a drift: what draws them, how many samples they have, and in how many runs they are counted."""
+    """A kind of series without drift: its generator, the number of samples, and the number of runs to count."""
 
     draw: Callable[[Generator, int, int], Series]
     samples: int = SAMPLES
     runs: int = RUNS
-    bound: bool = True  # whether at most 0.1 % of the runs may alarm falsely
+    bound: bool = True  # whether at most 0.1 % of the runs may give a false alarm
 
 
 BACKGROUNDS = {
@@ -172,7 +173,7 @@ def walk_error(series: Series) -> NDArray[np.float64]:
 
 
 def drifting(series: Series, components: int) -> NDArray[np.bool_]:
-    """Which series drift, as one of so many components of a row: the rule of `assess`, for many series at once."""
+    """Which series drift, as one of this many components of a row: the rule of `assess`, for many series at once."""
     edges, level = block_edges(len(series)), alarm_level(len(ROWS), components)
     center = (edges[:-1] + edges[1:] - 1) / 2 / (len(series) - 1)
     deviation = series - series[0]
@@ -181,13 +182,13 @@ def drifting(series: Series, components: int) -> NDArray[np.bool_]:
 
 
 def jumping(series: Series) -> NDArray[np.bool_]:
-    """Which series jump, by their shape: in a run a jump must be larger than a thousandth of the scale, too."""
+    """Which series jump, by their shape: in a run a jump must also be larger than a thousandth of the scale."""
     time, deviation = run_time(len(series)), series - series[0]
     return (jumps_of(time, deviation)[0] > 0.0) | (lasting_step(time, deviation)[0] > 0.0)
 
 
 def count_runs(kind: str, rng: Generator, runs: int) -> int:
-    """Runs without a drift that are said to drift."""
+    """Number of runs without drift that get the verdict `drifts`."""
     background, false = BACKGROUNDS[kind], 0
     for first in range(0, runs, AT_ONCE // sum(ROWS)):
         made = min(AT_ONCE // sum(ROWS), runs - first)
@@ -200,7 +201,7 @@ def count_runs(kind: str, rng: Generator, runs: int) -> int:
 
 
 def count_jumps(kind: str, seed: int) -> tuple[int, dict[str, int], dict[str, int]]:
-    """Runs without a jump that are said to jump; series without an alarm though they jump, once by its size, or several times."""
+    """Number of runs without jump that get the verdict `jumps`; series with one jump, or several, but without alarm."""
     rng, background = np.random.default_rng([seed, crc32(kind.encode()), 1]), BACKGROUNDS[kind]
 
     def draw(number: int) -> Series:
@@ -221,7 +222,7 @@ def calibrate(
     sizes: Iterable[int] = SIZES,
     units: Mapping[str, float] | None = None,
 ) -> dict[str, Counts]:
-    """Counts of wrong verdicts on drifts by kind; units measured here, or given to compare with an earlier calibration."""
+    """Counts of wrong verdicts on drifts by kind; units measured here, or those of an earlier calibration."""
     counts = {}
     for kind in kinds:
         background = BACKGROUNDS[kind]
@@ -239,9 +240,10 @@ def calibrate(
 
 
 def count_unseen(series: Series, rng: Generator, number: int, smallest: float, largest: float) -> int:
-    """Series without an alarm after so many jumps are added, anywhere but in the first and last tenth, up or down.
+    """Number of series without alarm after this many jumps are added, up or down, anywhere but in the first and last
+    tenth.
 
-    Their sizes are spread evenly between the two, which are in standard deviations of the series.
+    Their sizes are spread evenly between the two limits, in standard deviations of the series.
     """
     time, stepped, count = run_time(len(series))[:, None], series.copy(), series.shape[1]
     for _ in range(number):
@@ -276,7 +278,7 @@ def jump_table(counts: Mapping[str, Counts]) -> str:
 
 
 def markdown(heading: list[str], body: list[list[str]]) -> str:
-    """A table whose numbers stand on the right."""
+    """A table whose numbers are right-aligned."""
 
     def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cells) + " |"

@@ -2,8 +2,9 @@
 
     python benchmarks/audit_large.py [runs]
 
-Each run draws a problem, a method, a start and a step that is at most half of what the problem suggests; none of them has an error that
-deserves the word. It writes benchmarks/results/audit_large.json: how many runs of each pair were made, and which were called large.
+Each run draws a problem, a method, a start and a step of at most half of what the problem suggests; none of them
+deserves the verdict. It writes benchmarks/results/audit_large.json: the number of runs of each pair, and of those with
+the verdict.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def bodies(chance: Chance) -> tuple[Problem, ct.State]:
 def chains(chance: Chance) -> tuple[Problem, ct.State]:
     problem = ct.problems.helix_chain(8, amp=float(chance.uniform(0.01, 0.15)))
     pushed = chance.normal(scale=0.05, size=(2, 8, 3))
-    pushed[:, 0] = 0.0  # it is clamped
+    pushed[:, 0] = 0.0  # the first body is clamped
     return problem, problem.system.start(
         position=problem.start.position,
         orientation=problem.start.orientation,

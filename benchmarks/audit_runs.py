@@ -1,11 +1,12 @@
-"""Red lines in 200 runs over all problems: how often the audit alarms where nothing is wrong.
+"""Red lines in 200 runs over all problems: how often the audit raises an alarm although nothing is wrong.
 
     python benchmarks/audit_runs.py
 
-runs every problem of `catena.problems` with every method that promises to keep its energy (exactly, or bounded) and with steps of
-several sizes, 1000 samples or more each, until 200 runs are made; it writes benchmarks/results/audit_runs.json. A run that the
-method cannot make is left out and counted, a torn chain is what the problem does, and no alarm of a verdict. How near the runs come
-to the verdict `large`, by each of its three rules, is written, too: 1 is the limit.
+runs every problem of `catena.problems` with every method that promises to conserve its energy (exactly, or bounded) and
+with steps of several sizes, 1000 samples or more each, until 200 runs are made; it writes
+benchmarks/results/audit_runs.json. A run that fails is skipped and counted; a torn chain is a property of the problem,
+not an alarm of a verdict. For each of the three rules of the verdict `large` it also writes how close the runs come: 1
+is the limit.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from catena.running.plan import Problem
 RUNS = 200
 SAMPLES = 1000
 FACTORS = (1.0, 0.85, 0.7, 0.5, 0.35, 0.25)  # of the step that a problem suggests
-NEAREST = 5  # runs that are named for each rule
-METHODS = 2  # of each problem, spread over those that keep its energy
+NEAREST = 5  # runs that are listed for each rule
+METHODS = 2  # of each problem, spread over those that conserve its energy
 RESULT = Path(__file__).parent / "results" / "audit_runs.json"
 
 
 def conserving(problem: Problem) -> list[Method]:
-    """A few of the methods that keep the energy of a problem by their promise, its default first."""
+    """Some of the methods that promise to conserve the energy of a problem, its default first."""
     found = [
         method
         for kind in all_methods()
@@ -60,7 +61,7 @@ def cases() -> Iterator[tuple[str, Problem, Method, float]]:
 
 
 def nearness(run: ct.Run) -> dict[str, float]:
-    """How near a run comes to the limits of each rule for `large`, where 1 is reached."""
+    """How close a run comes to the limits of each rule for `large`, relative to the limit."""
     found = {"lasting": 0.0, "whole": 0.0, "order": 0.0}
     doubtful, first = [], 0
     for one in run.system.invariants:
@@ -81,7 +82,7 @@ def nearness(run: ct.Run) -> dict[str, float]:
 
 
 def audited(problem: Problem, method: Method, factor: float) -> tuple[list[str], dict[str, float]]:
-    """The red lines of a run, and how near it is to others."""
+    """The red lines of a run, and how close it is to others."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CatenaWarning)
         run = ct.simulate(problem, method=method, dt=factor * problem.dt, steps=2 * SAMPLES, every=2, progress=False)

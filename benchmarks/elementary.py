@@ -2,8 +2,9 @@
 
     python benchmarks/elementary.py --out DIR
 
-writes DIR/elementary.json. Of each function two loops: values of an array, which may overlap and become vector instructions, and a chain in which
-each argument waits for the value before. Then programs: text Hamiltonians, a linkage in its joints' coordinates, a top, each built twice.
+writes DIR/elementary.json. For each function two loops: values of an array, which may be vectorised, and a chain in
+which each argument depends on the previous value. Then programs: text Hamiltonians, a linkage in joint coordinates, a
+top, each built twice.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _problem(system: Any, start: dict[str, float], dt: float) -> Any:
 
 @contextmanager
 def library() -> Iterator[None]:
-    """Programs call the functions of the C library."""
+    """Make programs call the functions of the C library."""
     ours, collected = dict(FUNCTIONS), dict(collector._collected)
     resolve = collector._Collector._resolve
 

@@ -1,8 +1,8 @@
-"""Writes `catena/kernels/elementary/coefficients.py`: constants, tables and polynomials, from many digits.
+"""Writes `catena/kernels/elementary/coefficients.py`: constants, tables and polynomials, computed with many digits.
 
-A polynomial is near the best one of its degree: least squares at the nodes of Chebyshev, where these are dense towards the ends. Its
-coefficients are rounded to doubles one after the other, the lowest first, and those that follow are fitted again to what is left, so that
-they take up what rounding changed. What remains is printed in powers of two.
+A polynomial is close to the best one of its degree: least squares at Chebyshev nodes, which are dense near the ends.
+Its coefficients are rounded to doubles one by one, the lowest first; after each, the following ones are fitted again to
+the remainder, so that they compensate the rounding. The remaining error is printed in powers of two.
 
     python benchmarks/elementary_coefficients.py          # writes the file
     python benchmarks/elementary_coefficients.py --check  # compares only
@@ -21,8 +21,8 @@ TARGET = Path(__file__).parents[1] / "src/catena/kernels/elementary/coefficients
 WIDTH = 118
 Real = Callable[[mpf], mpf]
 
-# name: (function of z, largest |z|, whether z is negative, too, number of coefficients)
-# of sin, cos, asin, ... z is the square of the argument: sin r = r + r z SIN(z), cos r = 1 - z/2 + z^2 COS(z)
+# name: (function of z, largest |z|, whether z may be negative, number of coefficients)
+# for sin, cos, asin, ... z is the square of the argument: sin r = r + r z SIN(z), cos r = 1 - z/2 + z^2 COS(z)
 POLYNOMIALS: dict[str, tuple[Real, float, bool, int]] = {
     "SIN": (lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, 0.6170, False, 7),
     "COS": (lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, 0.6170, False, 7),
@@ -50,7 +50,7 @@ def fitted(function: Real, nodes: list[mpf], made: list[float], count: int) -> l
 
 
 def rounded(function: Real, lower: mpf, upper: mpf, count: int) -> list[float]:
-    """A polynomial in doubles: each coefficient is rounded, and the next ones are fitted to what it leaves."""
+    """A polynomial in doubles: each coefficient is rounded, and the next ones are fitted to the remainder."""
     middle, half, among = (upper + lower) / 2, (upper - lower) / 2, 6 * count
     nodes = [middle + half * mp.cos(mp.pi * (2 * k + 1) / (2 * among)) for k in range(among)]
     made: list[float] = []
@@ -71,7 +71,7 @@ def cut(x: mpf, places: int) -> mpf:
 
 
 def pieces(x: mpf, count: int) -> list[float]:
-    """Doubles whose sum is x, each the nearest to what the ones before it leave."""
+    """Doubles whose sum is x, each rounded from the remainder of the previous ones."""
     made = []
     for _ in range(count):
         made.append(float(x))
@@ -80,10 +80,10 @@ def pieces(x: mpf, count: int) -> list[float]:
 
 
 def log_table() -> dict[str, list[float]]:
-    """Of 128 intervals from 0.703125 to 1.40625: a short reciprocal c of its middle, and -log(c) in two parts.
+    """For 128 intervals from 0.703125 to 1.40625: a short reciprocal c of the middle, and -log(c) in two parts.
 
-    c has so few digits that z c - 1 is exact. Next to 1 it is 1, so that nothing but z - 1 counts there. The first part is a multiple of
-    2^-42, as that of log(2) is, so that sums of them are exact.
+    c has so few digits that z c - 1 is exact. Next to 1 it is 1, so that only z - 1 contributes there. The first part
+    is a multiple of 2^-42, like that of log(2), so that their sums are exact.
     """
     table: dict[str, list[float]] = {"LOG_RECIPROCAL": [], "LOG_FIRST": [], "LOG_SECOND": []}
     for index in range(128):
@@ -100,14 +100,14 @@ def log_table() -> dict[str, list[float]]:
 
 
 def exp_table() -> dict[str, list[float]]:
-    """2^(k/64) as a double, and what it is more, divided by it."""
+    """2^(k/64) as a double, and its relative rounding error."""
     first = [float(mpf(2) ** (mpf(k) / 64)) for k in range(64)]
     second = [float(mpf(2) ** (mpf(k) / 64) / first[k] - 1) for k in range(64)]
     return {"EXP_FIRST": first, "EXP_SECOND": second}
 
 
 def constants() -> dict[str, float]:
-    """Single numbers: those whose names end in 1, 2, 3 add up to what the others say."""
+    """Single numbers: those whose names end in 1, 2, 3 add up to the number named."""
     made = {"TWO_OVER_PI": float(2 / mp.pi), "EXP_STEPS": float(64 / mp.log(2)), "EXP_DOUBLINGS": float(1 / mp.log(2))}
     made["TAN_PI_8"] = float(mp.tan(mp.pi / 8))
     for number, part in enumerate(pieces(mp.pi / 2, 3), 1):
@@ -123,14 +123,15 @@ def constants() -> dict[str, float]:
 
 
 def two_over_pi() -> list[int]:
-    """Binary digits of 2/pi after the point, 24 at a time, and 24 zeros before them: as many as the largest double needs, and 200 more."""
+    """Binary digits of 2/pi after the point, 24 at a time, after 24 zeros: enough for the largest double, and 200
+    more."""
     with mp.workprec(1600):
         digits = int(mp.floor(2 / mp.pi * mpf(2) ** (24 * 52)))
     return [0, *(digits >> 24 * (51 - k) & 0xFFFFFF for k in range(52))]
 
 
 def listed(name: str, numbers: list[float] | list[int], *, opening: str = "Table((") -> list[str]:
-    """A table, or what else the brackets make of it, as many numbers in a line as fit."""
+    """A table, or another literal with these brackets, with as many numbers per line as fit."""
     lines, line = [f"{name} = {opening}"], "   "
     for number in numbers:
         if len(line) + len(repr(number)) + 2 > WIDTH:

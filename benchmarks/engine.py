@@ -1,9 +1,9 @@
-"""The speed of the compiled loops: against C, against SciPy and heyoka at equal energy error, and what compiling costs.
+"""The speed of the compiled loops: against C, against SciPy and heyoka at equal energy error, and compile times.
 
     python benchmarks/engine.py
 
-prints the tables and writes benchmarks/results/engine.json and engine.md. All times are CPU times of one process, the
-candidates in turn, and only their ratios mean something.
+prints the tables and writes benchmarks/results/engine.json and engine.md. All times are CPU times of one process,
+candidates in turn; only their ratios are meaningful.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def compiled_c(folder: Path) -> dict[str, ctypes.CDLL]:
 
 
 def run_c(function: Any, program: Program, dt: float, steps: int) -> tuple[Array, Array]:
-    """State and compensation after the steps, made by a function of engine.c."""
+    """State and compensation after the steps, computed by a function of engine.c."""
 
     def pointer(array: Array) -> Any:
         return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
@@ -92,7 +92,7 @@ def start_of(program: Program) -> Array:
 
 
 def same_bits(first: tuple[Array, Array], second: tuple[Array, Array]) -> bool:
-    """State and compensation agree to the last bit."""
+    """Whether state and compensation agree to the last bit."""
     return all(a.tobytes() == b.tobytes() for a, b in zip(first, second, strict=True))
 
 
@@ -104,7 +104,7 @@ def near_c(rounds: int = 15) -> list[dict[str, Any]]:
 
 
 def near_c_with(name: str, libraries: dict[str, ctypes.CDLL], rounds: int) -> list[dict[str, Any]]:
-    """One method against all its forms in C."""
+    """One method against all its versions in C."""
     method, dt, steps, functions = NEAR_C[name]
     program = build(ct.problems.galactic().system, method)
     forms = {
@@ -130,13 +130,13 @@ def near_c_with(name: str, libraries: dict[str, ctypes.CDLL], rounds: int) -> li
 
 @dataclass(frozen=True)
 class Race:
-    """A problem of the races: its energy and field for the others, in their own words."""
+    """A problem of the races: its energy and field in the notation of the other programs."""
 
     name: str
     t_end: float
     energy: Callable[[Any], Any]  # rows of states -> energies, in the type of the rows
     field: Callable[[float, Array], Array]  # compiled by numba
-    equations: Callable[[Any], list[tuple[Any, Any]]]  # of heyoka
+    equations: Callable[[Any], list[tuple[Any, Any]]]  # for heyoka
 
     @property
     def problem(self) -> Any:
@@ -193,11 +193,11 @@ def kepler_equations(heyoka: Any) -> list[tuple[Any, Any]]:
 GALACTIC = Race("galactic", 2000.0, galactic_energy, galactic_field, galactic_equations)
 KEPLER = Race("kepler", 200.0 * math.pi, kepler_energy, kepler_field, kepler_equations)  # 100 periods
 
-Runner = Callable[[], Array]  # makes the run, gives SAMPLES + 1 rows of states
+Runner = Callable[[], Array]  # runs, and returns SAMPLES + 1 rows of states
 
 
 def our_runner(race: Race, method: Method, steps: int) -> Runner:
-    """The run in so many steps."""
+    """A run with this number of steps."""
     program = build(race.problem.system, method)
     z = race.start()
 
@@ -251,7 +251,7 @@ TOLERANCES = (1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 2.3e-16)
 
 
 def against_heyoka(rounds: int = 25) -> list[dict[str, Any]]:
-    """At each error level the fastest setting of both that reaches it; where heyoka does not, at the error it reaches."""
+    """At each error level the fastest setting of both that reaches it; or at the smallest error of heyoka."""
     rows = []
     for race in (GALACTIC, KEPLER):
         theirs = {f"heyoka, tolerance {t:g}": heyoka_runner(race, t) for t in TOLERANCES}
@@ -276,7 +276,7 @@ def against_heyoka(rounds: int = 25) -> list[dict[str, Any]]:
 
 
 def against_scipy(rounds: int = 3) -> list[dict[str, Any]]:
-    """How many times faster than DOP853 at an energy error that is not larger than its own."""
+    """How many times faster than DOP853 at an energy error that is not larger."""
     rows = []
     choices = ((1e-12, ct.Gauss(6), (5000, 6000, 8000)), (1e-9, ct.RK4(), (80_000, 100_000, 160_000)))
     for tolerance, method, possible in choices:
@@ -298,7 +298,7 @@ def against_scipy(rounds: int = 3) -> list[dict[str, Any]]:
 
 
 def compile_times() -> list[dict[str, Any]]:
-    """CPU seconds of compiling the galactic orbit with several methods, from nothing."""
+    """CPU seconds of compiling the galactic orbit with several methods, with an empty cache."""
     system = ct.problems.galactic().system
     verlet = ct.StormerVerlet()
     rows = []
@@ -311,7 +311,7 @@ def compile_times() -> list[dict[str, Any]]:
 
 
 def long_kernel(assignments: int) -> dict[str, Any]:
-    """Compile, and interpret, a kernel of so many assignments to scalars, as long formulas become; the results agree."""
+    """Compile, and interpret, a kernel with this many scalar assignments, as in long formulas; results agree."""
     scalars = [f"x{k} = z[{k}]" for k in range(12)]
     for k in range(12, 12 + assignments):
         scalars.append(
@@ -355,7 +355,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def taylor_races() -> list[dict[str, Any]]:
-    """Several orbits; see `taylor_races`, which needs what stands here."""
+    """Several orbits; see `taylor_races`, which imports this module."""
     from taylor_races import taylor_against_heyoka
 
     return taylor_against_heyoka()
@@ -371,9 +371,9 @@ SECTIONS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 
 def main() -> None:
-    """Measure everything, print it and keep it."""
+    """Measure everything, print and store it."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[disk_cache.VARIABLE] = folder  # everything is compiled here and now
+        os.environ[disk_cache.VARIABLE] = folder  # everything is compiled now
         results = {title: measure() for title, measure in SECTIONS.items()}
     page = "\n\n".join(f"## {title}\n\n{table(rows)}" for title, rows in results.items())
     page = f"# Speed of the compiled loops\n\n{platform.machine()}, Python {platform.python_version()}\n\n{page}\n"

@@ -3,9 +3,10 @@
     catena bench ensemble [-- --quick --out DIR]
 
 prints the tables and writes ensemble.json and ensemble.md, without --out into benchmarks/results. All times are CPU times of one
-process, the candidates in turn; only their ratios mean something. In each race everybody takes the coarsest of its settings whose median error
-of the final state over the members is at most LEVEL; the reference is heyoka at a tolerance of 1e-18. A peer that is not installed does not take part. --quick
-has everybody take part once on tiny sizes, which says nothing about speed: two of the races, most of whose minute is spent on compiling.
+process, candidates in turn; only their ratios are meaningful. In each race every participant uses the coarsest of its
+settings whose median error of the final state over the members is at most LEVEL; the reference is heyoka at a tolerance
+of 1e-18. A peer that is not installed is skipped. --quick runs every participant once on tiny sizes, which says nothing
+about speed: two of the races, with most of the minute spent on compiling.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from timing import Seconds, interleaved
 RESULTS = Path(__file__).parent / "results"
 LEVEL = 1e-8
 MEMBERS, ROUNDS = 32_768, 3
-SOME = 2048  # members of those of us that take long
-FEW = 16  # members of others that do
-QUICK = ("henon_heiles", "heavy top")  # in one of them or the other everybody takes part
+SOME = 2048  # members for our slow methods
+FEW = 16  # members for slow peers
+QUICK = ("henon_heiles", "heavy top")  # every participant is in at least one of them
 TOLERANCES = tuple(float(f"{10 ** (-k / 2):.0e}") for k in range(11, 25))  # 3e-6 to 1e-12
 STEPS = tuple(round(50 * 2 ** (k / 8)) for k in range(88))  # 50 to 94 000 steps, 9 % more each
 Rows = list[dict[str, Any]]
@@ -44,7 +45,7 @@ def installed(name: str) -> bool:
 
 
 def entries(key: str, race: Ensemble, methods: Any) -> Iterator[tuple[str, int, Iterator[tuple[str, Runner]]]]:
-    """Who takes part: name, members that it follows, and its settings, the coarsest first."""
+    """The participants: name, number of members, and settings, coarsest first."""
     everybody = len(race.z)
     for method, layout in methods:
         if method is ct.Taylor:
@@ -62,7 +63,7 @@ def entries(key: str, race: Ensemble, methods: Any) -> Iterator[tuple[str, int, 
 
 
 def error(found: Array, right: Array) -> float:
-    """Median over members of the largest deviation of a number of the state."""
+    """Median over members of the largest deviation in the state."""
     return float(np.median(np.abs(found - right[: len(found)]).max(axis=1)))
 
 
@@ -99,7 +100,7 @@ def race_of(key: str, race: Ensemble, methods: Any, *, rounds: int) -> Rows:
 
 
 def against_lammps(*, rounds: int, quick: bool) -> Rows:
-    """Chains of 8 tetrahedra, each in a partition of its own in LAMMPS; steps of order 2 with the same dt."""
+    """Chains of 8 tetrahedra, each in its own partition of LAMMPS; steps of order 2 with the same dt."""
     if not installed("lammps"):
         return []
     members, steps = (2, 10) if quick else (256, 1000)
@@ -119,7 +120,7 @@ def against_lammps(*, rounds: int, quick: bool) -> Rows:
 
 
 def measured(*, quick: bool) -> dict[str, Rows]:
-    """All races, those without a peer left out."""
+    """All races, without those that have no peer."""
     members, rounds = (128, 1) if quick else (MEMBERS, ROUNDS)
     results: dict[str, Rows] = {}
     if installed("heyoka"):
@@ -135,7 +136,7 @@ def measured(*, quick: bool) -> dict[str, Rows]:
 
 
 def main() -> int:
-    """Measure everything, print it and keep it."""
+    """Measure everything, print and store it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--quick", action="store_true")

@@ -1,4 +1,4 @@
-"""Ensembles that others follow, too: the same starts in their own words, on one core, final states wanted."""
+"""Ensembles that other programs can run, too: the same starts in their notation, on one core, for final states."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ SEED = 20260716
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Starts of one system: (members, n) numbers, those of the fields of our state one after the other."""
+    """Starts of one system: (members, n) numbers, the fields of our state concatenated."""
 
     name: str
     system: Any
     z: Array
     t_end: float
-    equations: Callable[[Any], list[tuple[Any, Any]]]  # of heyoka
+    equations: Callable[[Any], list[tuple[Any, Any]]]  # for heyoka
     field: Callable[[float, Array], Array]  # compiled by numba, for SciPy
 
     def starts(self, members: int) -> dict[str, Array]:
-        """As `ct.ensemble` takes them."""
+        """Starts in the form of `ct.ensemble`."""
         columns, at = {}, 0
         for part in self.system.fields:
             columns[part.name] = self.z[:members, at : at + part.width].reshape(members, *part.shape)
@@ -142,7 +142,7 @@ def kepler(members: int) -> Ensemble:
 
 
 def galactic(members: int) -> Ensemble:
-    """Momenta around those of the problem."""
+    """Momenta near those of the problem."""
     problem, rng = ct.problems.galactic(), np.random.default_rng(SEED)
     z = np.repeat(np.concatenate([problem.start.q, problem.start.p])[None], members, axis=0)
     z[:, 3:] *= 1 + 0.01 * rng.standard_normal((members, 1))
@@ -150,7 +150,7 @@ def galactic(members: int) -> Ensemble:
 
 
 def top(members: int, race: TopRace) -> Ensemble:
-    """A heavy top, symmetric or not, momenta around those of the race of one."""
+    """A heavy top, symmetric or not, with momenta near those of the race of single bodies."""
     rng = np.random.default_rng(SEED)
     z = np.repeat(race.start[None], members, axis=0)
     z[:, 4:] *= 1 + 0.01 * rng.standard_normal((members, 1))
@@ -171,7 +171,7 @@ def top(members: int, race: TopRace) -> Ensemble:
 
 
 def ensembles(members: int) -> dict[str, tuple[Ensemble, Sequence[tuple[Method | type[ct.Taylor], str]]]]:
-    """Each with the methods, and layouts, by which we take part; `Taylor` with several tolerances instead of steps."""
+    """Each ensemble with our methods and layouts; `Taylor` with several tolerances instead of steps."""
     return {
         "henon_heiles": (
             henon_heiles(members),

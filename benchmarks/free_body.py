@@ -3,8 +3,8 @@
     catena bench free-body [-- --quick --out DIR]
 
 prints the tables and writes free_body.json, free_body.md and free_body.png, without --out into benchmarks/results. All
-times are CPU times of one process, the candidates in turn; only their ratios mean something. A peer that is not installed
-does not take part. --quick runs everything on tiny sizes, which says nothing about speed.
+times are CPU times of one process, candidates in turn; only their ratios are meaningful. A peer that is not installed
+is skipped. --quick runs everything on tiny sizes, which says nothing about speed.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from timing import Seconds, sampled, time_at
 RESULTS = Path(__file__).parent / "results"
 Rows = list[dict[str, Any]]
 
-UNIT = "heyoka, tolerance 1e-12"  # its time is the unit of a race, where it takes part; else that of the first entry
-ENERGY_TOLERANCE = 1e-12  # of the start, in MuJoCo's own words and in ours
-SAME_MOTION = 1e-5  # every participant, at its best, comes at least as near to the reference
+UNIT = "heyoka, tolerance 1e-12"  # its time is the unit of a race if it takes part; otherwise that of the first entry
+ENERGY_TOLERANCE = 1e-12  # of the start, computed by MuJoCo and by us
+SAME_MOTION = 1e-5  # every participant, at its best, is at least this close to the reference
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is computed and how often."""
+    """Problem sizes and numbers of repetitions."""
 
     steps: int
     rounds: int
@@ -63,7 +63,7 @@ class Sizes:
     quick: bool
 
     def race(self, race: Race) -> Race:
-        """The race, with a few outputs only if it must be quick."""
+        """The race, with few outputs in a quick run."""
         return replace(race, t_end=10 * race.t_end / race.outputs, outputs=10) if self.quick else race
 
     def some(self, settings: Sequence[Any]) -> Sequence[Any]:
@@ -100,7 +100,7 @@ TOP_METHODS = {
 LONG_STEPS = {
     ct.Gauss(8, span=2): (1,),
     ct.Gauss(8, span=4): (1,),
-}  # several outputs in a step, where they are near each other
+}  # several outputs in a step if they are close to each other
 
 
 def peers_of(race: Race, name: str, sizes: Sizes) -> list[Entry]:
@@ -112,7 +112,7 @@ def peers_of(race: Race, name: str, sizes: Sizes) -> list[Entry]:
 
 
 def ours_of(race: Race, sizes: Sizes) -> list[Entry]:
-    """Our methods with all their steps, Taylor series of tops, and the exact solution where there is one."""
+    """Our methods with all their steps, Taylor series of tops, and the exact solution if there is one."""
     methods: Mapping[Any, Sequence[int]] = TOP_METHODS if race.strength else FREE_METHODS
     if race.name == TOP.name:
         methods = {**methods, **LONG_STEPS}
@@ -138,7 +138,7 @@ class Outcome:
 
 
 def run_race(race: Race, sizes: Sizes) -> tuple[list[Outcome], list[str]]:
-    """All who take part, first that they solve the same problem, then their times; and what there is to say."""
+    """All participants: first a check that they solve the same problem, then their times; and remarks."""
     right = race.reference()
     notes = [f"{race.name}: t = {race.t_end:g}, {race.outputs} outputs"]
     entries = ours_of(race, sizes)
@@ -163,7 +163,7 @@ def run_race(race: Race, sizes: Sizes) -> tuple[list[Outcome], list[str]]:
 
 
 def same_problem(race: Race, right: Any) -> list[str]:
-    """That the reference is one, and that MuJoCo's model, which has its own words, is the same body."""
+    """Check the reference, and that MuJoCo's model, in its own notation, is the same body."""
     notes = []
     if installed("heyoka"):
         other = heyoka_entry(race, 1e-21, np.longdouble).rows()
@@ -179,7 +179,7 @@ def same_problem(race: Race, right: Any) -> list[str]:
 
 
 def unit_of(outcomes: Sequence[Outcome]) -> Outcome:
-    """The entry in whose time the others are given."""
+    """The entry whose time is the unit."""
     return next((o for o in outcomes if o.entry.name == UNIT), outcomes[0])
 
 
@@ -205,7 +205,8 @@ def race_rows(outcomes: Sequence[Outcome]) -> Rows:
 
 @dataclass(frozen=True)
 class Contest:
-    """Who races whom at which error, and how many times faster we want to be. ours: None for the best of ours; peer: another one of ours, too."""
+    """Who races whom at which error, and how many times faster we want to be. ours: None for the best; peer: or
+    ours."""
 
     race: str
     ours: str | None
@@ -235,7 +236,7 @@ CONTESTS = (
 
 
 def contest_row(contest: Contest, outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
-    """How many times faster we are; where the peer does not reach the error, at the least it reaches."""
+    """How many times faster we are; if the peer does not reach the error, at the smallest error that it reaches."""
     theirs = [o for o in outcomes if o.entry.who == contest.peer]
     ours = [o for o in outcomes if (o.entry.who == contest.ours if contest.ours else o.entry.who not in PEERS)]
     if not theirs or not ours:
@@ -261,7 +262,7 @@ def contest_row(contest: Contest, outcomes: Sequence[Outcome]) -> dict[str, Any]
 
 
 def draw(races: Mapping[str, Sequence[Outcome]], path: Path) -> None:
-    """Time against error, a panel for each race; a peer looks the same in all of them."""
+    """Time against error, a panel for each race; a peer has the same style in all of them."""
     with style.apply_style():
         figure = style.new_figure(width=11.0, height=4.6)
         for ax, (name, outcomes) in zip(figure.subplots(1, len(races)), races.items(), strict=True):
@@ -280,7 +281,7 @@ def draw(races: Mapping[str, Sequence[Outcome]], path: Path) -> None:
 
 
 def line_and_marker(number: int) -> dict[str, Any]:
-    """The look of the line with this number; when the markers are used up, they become hollow."""
+    """The style of the line with this number; when the markers are used up, they become hollow."""
     repeated, marker = divmod(number, len(style.MARKERS))
     filled = {"markerfacecolor": "none"} if repeated else {}
     return {**style.line_style(number), "marker": style.MARKERS[marker], **filled}
@@ -295,7 +296,7 @@ def page_of(sections: Mapping[str, Rows], notes: Sequence[str], rounds: int) -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure everything, print it and keep it."""
+    """Measure everything, print and store it."""
     parser = argparse.ArgumentParser(prog="catena bench free-body")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try it")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR")

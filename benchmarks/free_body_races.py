@@ -1,4 +1,4 @@
-"""Races of a single body: the problems, who takes part, and how far their outputs are from the truth.
+"""Races of a single body: the problems, the participants, and the errors of their outputs.
 
 Every participant gives the same outputs: rows (q, y), orientation and body angular momentum, at the same times.
 """
@@ -20,14 +20,14 @@ from catena.engine.driver import Driver
 from catena.methods.base import Method
 
 Array = NDArray[np.float64]
-Runner = Callable[[], Any]  # makes the run
+Runner = Callable[[], Any]  # runs
 
 TAYLOR_STEP = 0.25  # of the reference, at most
 TAYLOR_ORDER = 40
 
 
 def rates(q0, q1, q2, q3, y1, y2, y3, i1, i2, i3, strength):  # type: ignore[no-untyped-def]
-    """The equations of motion in U = strength R33; of numbers, of heyoka's expressions, or compiled by numba."""
+    """The equations of motion in U = strength R33; for numbers, for heyoka's expressions, or compiled by numba."""
     w1 = y1 / i1
     w2 = y2 / i2
     w3 = y3 / i3
@@ -44,7 +44,7 @@ def rates(q0, q1, q2, q3, y1, y2, y3, i1, i2, i3, strength):  # type: ignore[no-
 
 @dataclass(frozen=True)
 class Race:
-    """A body that turns about a fixed point in U = strength R33, and the outputs that are wanted."""
+    """A body that turns about a fixed point in U = strength R33, and the required outputs."""
 
     name: str
     moments: tuple[float, float, float]
@@ -134,7 +134,7 @@ class Entry:
     run: Runner
     gather: Callable[[Any], Array] = (
         np.asarray
-    )  # rows of what the run gives, which has another shape for everybody: not timed
+    )  # converts the result of the run, which differs between programs, to rows: not timed
 
     def rows(self) -> Array:
         """The outputs of a run, the start first."""
@@ -146,7 +146,7 @@ class Entry:
 
 
 def our_entry(race: Race, method: Method, steps: int) -> Entry:
-    """So many steps of a method from one output to the next."""
+    """This number of steps of a method from one output to the next."""
     system = race.system
     program = build(system, method)
     dt = race.t_end / race.outputs / steps
@@ -164,7 +164,7 @@ def our_entry(race: Race, method: Method, steps: int) -> Entry:
 
 
 def taylor_entry(race: Race, tolerance: float) -> Entry:
-    """Our Taylor series, with steps of their own; outputs are evaluated on them."""
+    """Our Taylor series, with its own steps; outputs are evaluated on them."""
     return replace(our_entry(race, ct.Taylor(tolerance), 1), who="Taylor", setting=f"tolerance {tolerance:.0e}")
 
 

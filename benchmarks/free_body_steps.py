@@ -1,4 +1,4 @@
-"""What one step of a rotor costs: against C with the same bits, and Jacobi's solution against steps of DMV(2)."""
+"""The cost of one step of a rotor: against C with the same bits, and Jacobi's solution against steps of DMV(2)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 SOURCE = Path(__file__).with_name("free_body.c")
 STRICT = "-ffp-contract=off"
-# gcc makes one call of sincos out of a sine and a cosine of the same angle; numba makes two calls.
+# gcc merges the sine and the cosine of an angle into one call of sincos; numba makes two calls.
 SEPARATE = "C, separate sine and cosine"
 FUSED = "C, fused multiply-adds"
 FORMS = {
@@ -35,18 +35,18 @@ FORMS = {
 
 
 class AnewDMV(ct.DMV):
-    """DMV as it turns bodies inside a splitting: the modified moments are computed in each step."""
+    """DMV as used inside a splitting: the modified moments are computed in each step."""
 
     stepper = Rotor.stepper
 
 
 class AnewJacobi(ct.Jacobi):
-    """Jacobi as it turns bodies inside a splitting: the orbit is prepared in each step."""
+    """Jacobi as used inside a splitting: the orbit is prepared in each step."""
 
     stepper = Rotor.stepper
 
 
-# method, its function in free_body.c, and the most that a step may take, in steps of the forms of C
+# method, its function in free_body.c, and the largest allowed time of a step, in steps of the versions in C
 NEAR_C: dict[str, tuple[Rotor, str, dict[str, float]]] = {
     "DMV(2)": (ct.DMV(2), "dmv2", {"C": 1.25}),
     "DMV(10)": (ct.DMV(10), "dmv10", {"C": 1.3}),
@@ -59,7 +59,7 @@ STEP_SIZES = (0.01, 0.1)
 
 
 def compiled_c(folder: Path) -> dict[str, ctypes.CDLL]:
-    """free_body.c in all its forms."""
+    """free_body.c in all its versions."""
     libraries = {}
     for number, (form, flags) in enumerate(FORMS.items()):
         target = folder / f"free_body_{number}.so"
@@ -69,7 +69,7 @@ def compiled_c(folder: Path) -> dict[str, ctypes.CDLL]:
 
 
 def run_c(function: Any, program: Program, dt: float, steps: int) -> tuple[Array, Array]:
-    """State and compensation after the steps of the book, made by a function of free_body.c."""
+    """State and compensation after the steps of the book, computed by a function of free_body.c."""
     z = program.view.pack(ct.problems.book().start)
     e = np.zeros_like(z)
     given = program.new_par()

@@ -1,15 +1,17 @@
-"""Whole calls of `catena.ensemble` on a CUDA GPU against one core of the processor beside it, and threads against one thread.
+"""Whole calls of `catena.ensemble` on a CUDA GPU against one core of the CPU beside it, and threads against one thread.
 
     catena bench gpu [-- --out DIR]
 
-writes gpu.json and gpu.txt, without --out into benchmarks/results. For each case (`many_cases.py`): microseconds of a whole call for each member of 1000 steps, from arrays to arrays,
-on one core and on the GPU; how many cores the GPU is worth; the time of its steps alone; and how many of a sample of members have the bits of the
-processor. Then what threads gain over one, with many members and with one long chain, and what a step of that takes on the GPU. Of chains by bodies also
-which part of the GPU's float64 rate their steps have, by the operations of a body that are counted in its machine code (`OPERATIONS`). Times are the least of
-several; what is compiled is compiled before.
+writes gpu.json and gpu.txt, without --out into benchmarks/results. For each case (`many_cases.py`): microseconds of a
+whole call for each member of 1000 steps, from arrays to arrays, on one core and on the GPU; the number of cores that
+the GPU replaces; the time of its steps alone; and how many of a sample of members have the bits of the CPU. Then the
+speed-up by threads, with many members and with one long chain, and the time of a step of that chain on the GPU. For
+chains with a thread per body also the fraction of the GPU's float64 rate, from the operations of a body counted in its
+machine code (`OPERATIONS`). Times are the best of several; everything is compiled beforehand.
 
-Programs for the processor are compiled by several processes at a time; a case that fails is reported, and the others go on.
-`--simulate` runs all of it, tiny, under numba's simulator; `--only TEXT` the cases whose names contain the text; `--blocks` tries numbers of threads in a block.
+Programs for the CPU are compiled by several processes at a time; a case that fails is reported, and the others
+continue. `--simulate` runs all of it, tiny, under numba's simulator; `--only TEXT` the cases whose names contain the
+text; `--blocks` tries numbers of threads in a block.
 """
 
 from __future__ import annotations
@@ -44,17 +46,17 @@ from catena.running.ensembles.asking import ask
 from catena.running.ensembles.results import Ensemble
 from many_cases import CASES, Case, call, some
 
-FLOAT64 = 34e12 / 2  # instructions of an H200 a second, by the vendor, who counts a fused one twice
+FLOAT64 = 34e12 / 2  # instructions of an H200 per second, by the vendor, who counts a fused one twice
 OPERATIONS = 752  # float64 instructions of a tetrahedron in a Strang step: kick, rotation, particles, 16 pairs with a division each
-SECONDS = 400.0  # no case is begun later
+SECONDS = 400.0  # no case is started later
 REPEATS = 3
-BRIEF = 2.0  # seconds in which a short call is repeated more often
-LONG = 6.0  # seconds of a call that is not repeated
+BRIEF = 2.0  # seconds below which a call is repeated more often
+LONG = 6.0  # seconds above which a call is not repeated
 SCALED = ("kepler, Splitting(6)", "free body, DMV(10)", "chain of 8, Splitting(2)", "kepler, Gauss(3)")
 
 
 class Sizes:
-    """How much is computed."""
+    """Problem sizes."""
 
     def __init__(self, *, simulate: bool) -> None:
         self.simulate = simulate
@@ -70,7 +72,7 @@ class Sizes:
 
 
 def least(run: Any) -> float:
-    """Seconds of a call, the least of some."""
+    """Seconds of a call, the best of several."""
     spent: list[float] = []
     while (len(spent) < REPEATS and sum(spent) < LONG) or sum(spent) < BRIEF:
         began = time.perf_counter()
@@ -80,7 +82,7 @@ def least(run: Any) -> float:
 
 
 def one_case(name: str, sizes: Sizes, blocks: tuple[int, ...]) -> dict[str, Any]:
-    """All about one case."""
+    """All results of one case."""
     case, steps = CASES[name], sizes.steps
     problem, starts = case.of(max(sizes.members, sizes.here(case)))
     row: dict[str, Any] = {"case": name, "steps": steps, "members": sizes.members}
@@ -115,7 +117,7 @@ def here_of(starts: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def compared(here: Ensemble, there: Ensemble) -> dict[str, Any]:
-    """How many members have the same bits, and the largest difference of the others."""
+    """Number of members with the same bits, and the largest difference of the others."""
     names = list(here.final.data_vars)
     same = np.ones(len(here), dtype=bool)
     largest = 0.0
@@ -128,7 +130,7 @@ def compared(here: Ensemble, there: Ensemble) -> dict[str, Any]:
 
 
 def steps_alone(case: Case, problem: Any, starts: dict[str, np.ndarray], sizes: Sizes) -> dict[str, Any]:
-    """Nanoseconds of the steps of a member, without what is before and after them."""
+    """Nanoseconds of the steps of a member, without the time before and after them."""
     wanted = ask(
         problem.system, starts, case.method, steps=sizes.steps, dt=problem.dt, every=sizes.steps, keep="final", members=None, seed=None, reduce=None
     )  # fmt: skip
@@ -152,7 +154,7 @@ def steps_alone(case: Case, problem: Any, starts: dict[str, np.ndarray], sizes: 
 
 
 def scaling(name: str, sizes: Sizes) -> dict[str, Any]:
-    """Microseconds of a member by the number of threads, and the speed-up over one; `per_core`: over their number."""
+    """Microseconds of a member by the number of threads, and the speed-up over one; `per_core`: per thread."""
     case = CASES[name]
     row: dict[str, Any] = {"case": name, "cores": os.cpu_count()}
     for threads in sizes.threads:
@@ -166,7 +168,7 @@ def scaling(name: str, sizes: Sizes) -> dict[str, Any]:
 
 
 def long_chain(sizes: Sizes) -> dict[str, Any]:
-    """Milliseconds of a Strang step of one long chain by the number of threads that share it, and whether the bits are those of one."""
+    """Milliseconds of a Strang step of one long chain by number of threads, and whether the bits are those of one."""
     bodies, steps = (20, 3) if sizes.simulate else (1_000_000, 24)
     of = ct.problems.helix_chain(bodies)
     program = build(of.system, ct.Splitting(2), compiled=not sizes.simulate)
@@ -177,7 +179,7 @@ def long_chain(sizes: Sizes) -> dict[str, Any]:
         driver = PartedDriver(
             program, z, t0=0.0, dt=of.dt, every=10**9, threads=threads, compiled=not sizes.simulate
         )  # fmt: skip
-        driver.step = 2**20  # far from the start, where each step is looked at
+        driver.step = 2**20  # far from the start, where each step is checked
         driver.attempt(2)
         began = time.perf_counter()
         driver.attempt(steps)
@@ -191,7 +193,7 @@ def long_chain(sizes: Sizes) -> dict[str, Any]:
 def long_chain_on_gpu(
     program: Any, z: np.ndarray, dt: float, steps: int, reached: np.ndarray | None, *, simulate: bool
 ) -> dict[str, Any]:
-    """Milliseconds of a step on the GPU: of those between looks, and of a run far from its start, one step of 256 looked at; the bits."""
+    """Milliseconds of a step on the GPU: between checks, and far from the start, with one check in 256; the bits."""
     driver = GpuDriver(program, z, t0=0.0, dt=dt, every=10**9, compiled=not simulate)
     driver.step = 2**20
     driver.attempt(2)
@@ -209,7 +211,7 @@ def long_chain_on_gpu(
 
 
 def compile_all(names: list[str]) -> None:
-    """Programs of the processor into the cache that all processes share."""
+    """Compile programs for the CPU into the cache that all processes share."""
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import gpu; gpu.compile_one(sys.argv[1])"
     running = [subprocess.Popen([sys.executable, "-c", code, name]) for name in names]
     for process in running:
@@ -224,7 +226,7 @@ def compile_one(name: str) -> None:
 
 
 def machine(simulate: bool) -> dict[str, Any]:
-    """Where this runs."""
+    """Description of the machine."""
     import numba
     import numba_cuda
 
@@ -273,7 +275,7 @@ def table(found: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Run everything that fits into the time; 1 if anything failed."""
+    """Run everything that fits into the time; returns 1 if anything failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, help="folder of gpu.json and gpu.txt; benchmarks/results if none is given")
     parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")

@@ -1,10 +1,11 @@
-"""Elementary functions on a CUDA GPU: the bits of the processor, one function after the other, and what a value costs there.
+"""Elementary functions on a CUDA GPU: the bits of the CPU, one function after the other, and the cost of a value there.
 
     python benchmarks/gpu_elementary.py --out DIR
 
-writes DIR/gpu_elementary.json: for each function how many of a million values have other bits than on the processor (there should be
-none), the first of these, and the time of a value beside that of the function of the CUDA library. Then `gpu_members.py` compares linkages in their
-joints' coordinates, which use sines and cosines. `--simulate` runs all of it, tiny, under numba's simulator.
+writes DIR/gpu_elementary.json: for each function how many of a million values have other bits than on the CPU (there
+should be none), the first of these, and the time of a value beside that of the CUDA library. Then `gpu_members.py`
+compares linkages in joint coordinates, which use sines and cosines. `--simulate` runs all of it, tiny, under numba's
+simulator.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def call(name: str) -> str:
 
 
 def on_processor(name: str, *, simulate: bool) -> Any:
-    """The function in a loop; plain Python has the same bits, and the simulator needs no other."""
+    """The function in a loop; plain Python has the same bits, which is enough for the simulator."""
     text = f"def loop(x, y, out):\n    for i in range(len(x)):\n        out[i] = {call(name)}\n    return 0\n"
     parts = collect(Written("loop", text, "catena.loop"), {})
     if simulate:
@@ -69,7 +70,7 @@ def on_processor(name: str, *, simulate: bool) -> Any:
 
 
 def on_gpu(name: str) -> dict[str, Any]:
-    """The function as a CUDA kernel, ours and that of the library."""
+    """The function as a CUDA kernel, ours and that of the CUDA library."""
     parts = collect(Written("one", f"def one(i, x, y, out):\n    out[i] = {call(name)}\n", "catena.loop"), {})
     text = headers.module_text(name, parts, (), header=headers.CUDA, entry="@_fn")
     namespace: dict[str, Any] = {"__name__": "catena_generated_cuda"}
@@ -86,7 +87,7 @@ def compare(name: str, count: int, *, simulate: bool) -> dict[str, Any]:
     sent = gpu.to_device(x), gpu.to_device(y), gpu.to_device(there)
     kernels, seconds = on_gpu(name), {}
     if simulate:
-        del kernels["library"]  # it is that of Python there, which raises where there is no value
+        del kernels["library"]  # there it is Python's function, which raises for undefined values
     with cuda.without_contraction():  # kernels are compiled at their first call
         for who, kernel in kernels.items():
             taken = []
@@ -107,7 +108,7 @@ def compare(name: str, count: int, *, simulate: bool) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Compare all; 1 if some bits differ."""
+    """Compare all; returns 1 if some bits differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of gpu_elementary.json")
     parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")

@@ -1,12 +1,13 @@
-"""Members in a heat bath on a CUDA GPU: the bits of the processor, and what a step of a member costs.
+"""Members in a heat bath on a CUDA GPU: the bits of the CPU, and the cost of a step of a member.
 
     python benchmarks/gpu_heat.py --out DIR
 
-writes DIR/gpu_heat.json. For each system: whether 64 members that differ by their noise end with the bits of the processor after 200
-steps, and the time of a whole `ensemble` of 65 536 members and 1000 steps beside that of one core. Packing, copies and the audit are a part of
-that which more steps do not lengthen, so that of a step alone comes from two lengths, for several numbers of threads in a block; and what the
-compiler made of the kernel: registers, and bytes that did not fit into them. Chains have a thread for each body, in blocks of one size. `--only TEXT` runs the
-systems whose names contain the text, `--keep FILE` keeps the others as they are there; `--simulate` runs all of it, tiny, under numba's simulator.
+writes DIR/gpu_heat.json. For each system: whether 64 members that differ by their noise end with the bits of the CPU
+after 200 steps, and the time of a whole `ensemble` of 65 536 members and 1000 steps beside that of one core. Packing,
+copies and the audit do not grow with the number of steps, so the time of a step alone comes from two lengths, for
+several numbers of threads in a block; also the result of the compiler for the kernel: registers, and spilled bytes.
+Chains have a thread for each body, in blocks of one size. `--only TEXT` runs the systems whose names contain the text,
+`--keep FILE` keeps the others from that file; `--simulate` runs all of it, tiny, under numba's simulator.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def measure(problem: Any, method: ct.Langevin, *, simulate: bool) -> dict[str, A
     columns = [(np.asarray(here.final[name]), np.asarray(there.final[name])) for name in here.final.data_vars]
     added = [
         f"{account.name}_halves" for account in here._job.pairing.stepper.accounts
-    ]  # what the audit compares with laws
+    ]  # the averages that the audit compares with laws
     columns += [(here._column(name), there._column(name)) for name in added]
     follow(many, long, device="cuda")
     gpu = follow(many, long, device="cuda")[0] / many / long
@@ -88,7 +89,7 @@ def measure(problem: Any, method: ct.Langevin, *, simulate: bool) -> dict[str, A
 
 
 def facts_of(problem: Any, method: ct.Langevin) -> dict[str, Any]:
-    """What the compiler made of the kernel; nothing under the simulator, which has none."""
+    """Registers and spilled bytes of the kernel; nothing under the simulator."""
     program = cuda_bodies.build(problem.system, method)
     kernel = program.steps if isinstance(program, cuda_bodies.BodyProgram) else program.kernel
     found = {
@@ -105,7 +106,7 @@ def facts_of(problem: Any, method: ct.Langevin) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure all; 1 if some bits differ."""
+    """Measure all; returns 1 if some bits differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of gpu_heat.json")
     parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")

@@ -1,14 +1,15 @@
-"""Chains, linkages, tops and orbits as members on a CUDA GPU: the bits of the processor, and first figures.
+"""Chains, linkages, tops and orbits as members on a CUDA GPU: the bits of the CPU, and first figures.
 
     python benchmarks/gpu_members.py --out DIR
 
 writes DIR/gpu_members.json and DIR/gpu_members.txt. For each pair of system and method: how many of a sample of members have the bits of
-the processor after some steps, the largest difference of the others, time per step and member for several numbers of members, time per
-step on one core, time to compile, and how much scratch a member has. All bits should be equal, those of sines and cosines among them.
+the CPU after some steps, the largest difference of the others, time per step and member for several numbers of members,
+time per step on one core, compile time, and the scratch memory of a member. All bits should be equal, including those
+of sines and cosines.
 
-Each case is a process, so that one that compiles for long or fails takes no other with it: several compile at a time, and one at a time
-is on the GPU. What is not done after `SECONDS` is ended and reported so. `--simulate` runs all of it, tiny, under numba's simulator;
-`--only TEXT` the cases whose names contain the text.
+Each case is a process, so that one that compiles for long or fails does not affect the others: several compile at a
+time, and one at a time uses the GPU. Cases that are not done after `SECONDS` are ended and reported. `--simulate` runs
+all of it, tiny, under numba's simulator; `--only TEXT` the cases whose names contain the text.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from catena.running.plan import Problem
 SECONDS = 570.0  # for everything
 AT_ONCE = 5  # processes that compile
 REPEATS = 2
-LONG = 20.0  # seconds of a launch after which no more members are tried
+LONG = 20.0  # seconds of a launch; after a longer one, no larger number of members is tried
 NONE, SOME = "none", "sin, cos"  # elementary functions
 
 
@@ -111,7 +112,7 @@ CASES: dict[str, tuple[Callable[[], Problem], Any, str]] = {
 
 
 class Sizes:
-    """How much is computed."""
+    """Problem sizes."""
 
     def __init__(self, *, simulate: bool) -> None:
         self.sample = 2 if simulate else 64
@@ -121,7 +122,7 @@ class Sizes:
 
 
 def one_case(name: str, out: Path, *, simulate: bool) -> None:
-    """All about one case, written down as it becomes known: the process may be ended at any time."""
+    """All results of one case, written as they become known: the process may be ended at any time."""
     sizes, (make, method, functions) = Sizes(simulate=simulate), CASES[name]
     found: dict[str, Any] = {"case": name, "method": str(method), "functions": functions}
 
@@ -155,7 +156,7 @@ def one_case(name: str, out: Path, *, simulate: bool) -> None:
 
 
 def along(program: Any, of: Problem, count: int) -> np.ndarray:
-    """(count, n) stepped variables along a run from the start of the problem: all different, all fit the joints."""
+    """(count, n) stepped variables along a run from the start of the problem: all different and consistent."""
     driver = Driver(program, program.view.pack(of.start), t0=of.start.time, dt=of.dt, every=1)
     made = []
     for _ in range(count):
@@ -165,7 +166,7 @@ def along(program: Any, of: Problem, count: int) -> np.ndarray:
 
 
 def steps_alone(program: Any, z: np.ndarray, of: Problem, steps: int) -> np.ndarray:
-    """The row of a member after some steps on the processor."""
+    """The row of a member after some steps on the CPU."""
     driver = Driver(program, z, t0=of.start.time, dt=of.dt, every=steps)
     driver.advance(steps)
     return driver.first_row().rows[0]
@@ -200,7 +201,7 @@ def steps_on_gpu(made: cuda.CudaProgram, z: np.ndarray, of: Problem, steps: int)
 
 
 def compared(made: cuda.CudaProgram, here: list[np.ndarray], there: cuda.MemberDriver) -> dict[str, Any]:
-    """How the states at the end agree."""
+    """Agreement of the final states."""
     public = made.system.public_width
     ours, theirs = np.array(here)[:, :public], there.rows()[1][:, :public]
     return {
@@ -229,14 +230,14 @@ def rates(made: cuda.CudaProgram, starts: np.ndarray, of: Problem, sizes: Sizes)
 
 @contextmanager
 def alone_on_gpu(lock: Path) -> Iterator[None]:
-    """One process at a time: what is timed here shares the GPU with nobody."""
+    """One process at a time: timings must not share the GPU."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def run_cases(names: list[str], folder: Path, *, simulate: bool) -> list[dict[str, Any]]:
-    """The cases in processes of their own, a few at a time; what is not done in time is ended."""
+    """Run the cases in their own processes, a few at a time; end those that are not done in time."""
     began, waiting, running = time.perf_counter(), list(enumerate(names)), {}
     while waiting or running:
         over = time.perf_counter() - began > SECONDS
@@ -258,7 +259,7 @@ def run_cases(names: list[str], folder: Path, *, simulate: bool) -> list[dict[st
 
 
 def result(folder: Path, number: int, name: str) -> dict[str, Any]:
-    """What a case has written down."""
+    """The results that a case has written."""
     path = folder / f"case{number}.json"
     found = json.loads(path.read_text()) if path.exists() else {"case": name, "under_way": "begun"}
     if "under_way" in found and "error" not in found:
@@ -267,7 +268,7 @@ def result(folder: Path, number: int, name: str) -> dict[str, Any]:
 
 
 def machine(*, simulate: bool) -> dict[str, Any]:
-    """Where this runs."""
+    """Description of the machine."""
     import numba
 
     versions = {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
@@ -295,7 +296,7 @@ def table(found: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Run the cases; 1 if one of them failed, or has other bits."""
+    """Run the cases; returns 1 if one of them failed, or has other bits."""
     parser = argparse.ArgumentParser(description="Chains and linkages as members on a CUDA GPU.")
     parser.add_argument("--out", type=Path, required=True, help="folder of gpu_members.json and gpu_members.txt")
     parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")

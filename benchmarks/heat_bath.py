@@ -2,7 +2,7 @@
 
     python benchmarks/heat_bath.py [bodies ...]
 
-Runs of both are interleaved, and the best of many is taken of each, since other processes disturb them.
+Runs of both are interleaved, and the best of many is used for each, because other processes disturb them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from catena.systems.chain import bath as chain_bath
 from catena.systems.chain.bath import PARTIAL
 from catena.systems.chain.tiles.kernels import Y, lane_count, spin_row, stride_of
 
-ROUNDS = 300  # of short runs: a few percent are to be seen beside other processes
+ROUNDS = 300  # of short runs, so that a few percent are visible beside other processes
 TARGETS = {8: 2.4, 64: 2.2, 1000: 2.2}
 
 
@@ -47,7 +47,7 @@ def fill(counter, out):
 
 
 def look_for_fast(w, first, parts, glide, total, sums):
-    """`tally_lanes` without its sums: by eights, too, or sums would be charged with less than they cost."""
+    """`tally_lanes` without its sums: also in groups of eight, otherwise the sums would seem cheaper than they are."""
     n = stride_of(w)
     spin = spin_row(w) * n
     reach = same_eight(glide * glide)
@@ -76,7 +76,7 @@ BARE = {"tally_lanes": look_for_fast, "begin_total": begin_nothing, "end_total":
 
 @contextmanager
 def without_sums() -> Iterator[None]:
-    """Baths that are built here add up nothing for the audit."""
+    """Build baths that accumulate nothing for the audit."""
     kept = {name: getattr(chain_bath, name) for name in BARE}
     try:
         for name, bare in BARE.items():
@@ -88,7 +88,7 @@ def without_sums() -> Iterator[None]:
 
 
 def best_of(tasks: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Seconds of processor time of each task, the best of many rounds."""
+    """CPU seconds of each task, the best of many rounds."""
     best = dict.fromkeys(tasks, float("inf"))
     for _ in range(rounds):
         for name, task in tasks.items():
@@ -116,7 +116,7 @@ def normals_against_numpy() -> tuple[float, float]:
 def steps_of(
     problem: Problem, methods: dict[str, ct.Splitting | ct.Langevin], dt: float, steps: int
 ) -> dict[str, float]:
-    """Seconds for so many steps of each method; "bare" has no sums."""
+    """Seconds for these steps with each method; "bare" accumulates no sums."""
     tasks: dict[str, Callable[[], object]] = {}
     for name, method in methods.items():
         with without_sums() if name == "bare" else nullcontext():

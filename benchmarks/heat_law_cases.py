@@ -1,8 +1,9 @@
-"""Systems in a heat bath of which averages are known exactly: what `heat_laws.py` measures.
+"""Systems in a heat bath with exactly known averages: the cases of `heat_laws.py`.
 
-Where a law depends on numbers of a system that do not appear in it, they are chosen so that steps may be long: stretches of links are soft where
-angles are looked at. The longer of two steps has dt omega below 0.6 for the fastest motion, so that what is left after extrapolation
-is smaller than the errors. Squares and energies are in units of their law; cosines, and lengths of links in units of their rest length, as they are.
+If a law depends on numbers of a system that do not appear in it, they are chosen so that steps may be long: stretches
+of links are soft when angles are measured. The longer of two steps has dt omega below 0.6 for the fastest motion, so
+that the error after extrapolation is smaller than the statistical errors. Squares and energies are in units of their
+law; cosines, and lengths of links in units of their rest length, are unscaled.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is averaged, and what its average should be.
+    """A quantity to average, and its exact average.
 
     Attributes
     ----------
-    text : Python in the names of the state, the invariants and what the method adds up: it is computed where the samples are
+    text : Python in the names of the state, the invariants and what the method accumulates: it is evaluated where the
+        samples are
     law : the exact average; or, if `spread`, the exact variance
-    unit : what deviations are measured in
-    spread : it is the variance of the text that is wanted, whose mean is near `middle`
-    lagged : it is the product of the text at two samples that follow each other
-    known : standard error of the law itself, where it was sampled by others
+    unit : unit of deviations
+    spread : whether the variance of the text is wanted, whose mean is near `middle`
+    lagged : whether the product of the text at two consecutive samples is wanted
+    known : standard error of the law itself, if it was sampled by an independent program
     """
 
     text: str
@@ -51,11 +53,11 @@ class Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A system whose averages are measured with steps dt and dt/2; with dt alone where every step is exact (`is_exact`).
+    """A system whose averages are measured with steps dt and dt/2; with dt alone if every step is exact (`is_exact`).
 
-    gap : time between two samples, two or three times as long as they are correlated; settle : time that is left out
-    fails : a fault was put in, so that the law must not hold
-    order : whether what is wanted is the order of the bias
+    gap : time between two samples, two or three correlation times; settle : initial time without samples
+    fails : a fault was built in, so that the law must not hold
+    order : whether the order of the bias is measured
     """
 
     system: System
@@ -103,7 +105,7 @@ def difference(a: Sequence[str], b: Sequence[str]) -> list[str]:
 
 
 def numbers(name: str, body: int, count: int = 3) -> list[str]:
-    """The components that a body of a chain has of a field."""
+    """The components of a field for a body of a chain."""
     return [f"{name}[{body},{k}]" for k in range(count)]
 
 
@@ -114,12 +116,12 @@ def third_axis(body: int) -> list[str]:
 
 
 def cosines(bodies: int, apart: int = 1) -> str:
-    """T33 between bodies so many links apart, mean over the chain."""
+    """T33 between bodies this many links apart, mean over the chain."""
     return mean_of([dot(third_axis(j), third_axis(j + apart)) for j in range(bodies - apart)])
 
 
 def angle_energy(body: int, bend: float, twist: float) -> str:
-    """2 (bend (w1^2 + w2^2) + twist w3^2) of the link after a body, w the vector part of the turn to the next."""
+    """2 (bend (w1^2 + w2^2) + twist w3^2) of the link after a body, w the vector part of the rotation to the next."""
     a, b, c, d = numbers("orientation", body, 4)
     e, f, g, h = numbers("orientation", body + 1, 4)
     w1, w2, w3 = f"{a}*{f} - {b}*{e} - {c}*{h} + {d}*{g}", f"{a}*{g} - {c}*{e} - {d}*{f} + {b}*{h}", f"{a}*{h} - {d}*{e} - {b}*{g} + {c}*{f}"  # fmt: skip
@@ -133,7 +135,7 @@ def strain(body: int, stretch: float) -> str:
 
 
 def end_to_end(bonds: int) -> str:
-    """Squared distance of the first body and the one so many bonds on."""
+    """Squared distance between the first body and the one this many bonds further."""
     d = difference(numbers("position", bonds), numbers("position", 0))
     return dot(d, d)
 
@@ -167,7 +169,7 @@ def top(strength: float, dt: float, *, kind: type[ct.Langevin] = ct.Langevin, **
         of["var U"] = Quantity(f"{strength}*{HEIGHT}", variance, variance, spread=True, middle=-strength * law)
         of |= momenta(3)
     start = system.start((0.6, 0.8, 0, 0), angular_momentum=(0, 0, 0))
-    is_exact = bool(options.get("fails"))  # with one step, since the bias of the fault would go with two
+    is_exact = bool(options.get("fails"))  # with one step, since extrapolation would remove the bias of the fault
     return Setting(system, start, of, dt, 3.0, 40.0, kind(1.0, 1.0), is_exact=is_exact, **options)
 
 
@@ -177,7 +179,7 @@ def top(strength: float, dt: float, *, kind: type[ct.Langevin] = ct.Langevin, **
 def links(
     count: int, bend: float, twist: float, stretch: float, *, spacing: float = 1.0, force: float = 0.0
 ) -> tuple[ct.Chain, State]:
-    """A clamped tetrahedron and so many more, in line."""
+    """A clamped tetrahedron and this many more, in line."""
     right = ct.Force((0.0, 0.0, force)) if force else ct.Free()
     chain = ct.Chain([TETRAHEDRON] * (count + 1), ct.BendTwist(stretch, bend, twist, (0, 0, spacing)), right=right)
     places = [[0, 0, spacing * k] for k in range(count + 1)]
@@ -185,7 +187,7 @@ def links(
 
 
 def weight_of(bend: float, twist: float) -> Callable[[Array], Array]:
-    """Of u = q0^2 + q3^2, uniform by Haar's measure: exp((2 B - C) u) I_0(C u), over what it is near 1."""
+    """Weight of u = q0^2 + q3^2, uniform by Haar's measure: exp((2 B - C) u) I_0(C u), over its value near 1."""
     return lambda u: np.exp(2.0 * bend * (u - 1.0)) * special.ive(0, twist * u)
 
 
@@ -212,7 +214,7 @@ def angle_moments(bend: float, twist: float) -> tuple[float, float]:
 
 
 def one_link(bend: float, twist: float, dt: float, gap: float, **options: bool) -> Setting:
-    """One link whose angles are looked at."""
+    """One link whose angles are measured."""
     chain, start = links(1, bend, twist, 1.0)
     of = {"T33": Quantity(cosines(2), bending(bend, twist))}
     if not options.get("order"):
@@ -248,7 +250,7 @@ def several_links(
 
 
 def by_monte_carlo(method: ct.HybridMonteCarlo, dt: float, gap: float, **options: bool) -> Setting:
-    """Two links, B, C = 4, 3, stretch 100, by trajectories of length dt: nothing to extrapolate."""
+    """Two links, B, C = 4, 3, stretch 100, by trajectories of length dt: no extrapolation."""
     chain, start = links(2, 4.0, 3.0, 100.0)
     of = {"stretch": Quantity(mean_of([strain(j, 100.0) for j in range(2)]), 1.0)}
     if not options.get("fails"):
@@ -262,7 +264,7 @@ def by_monte_carlo(method: ct.HybridMonteCarlo, dt: float, gap: float, **options
 
 
 def pulled(x: float) -> Setting:
-    """Two links without bend and twist, the second of which turns as it likes: a force stretches it by L(x) + F/stretch, a = 1."""
+    """Two links without bend and twist, the second of which turns freely: a force stretches it by L(x) + F/stretch."""
     chain, start = links(2, 0.0, 0.0, 4.0, force=x)
     law = langevin_function(x) + x / 4.0
     of = {"extension": Quantity("position[2,2] - position[1,2]", law)}
@@ -283,7 +285,7 @@ RATES, LAG = (0.2, 0.7, 2.0), 0.5
 
 
 def sphere() -> Setting:
-    """<y_k(t) y_k(0)> = I kT exp(-gamma_k t), in the time of steps, too: samples are as far apart as the lag."""
+    """<y_k(t) y_k(0)> = I kT exp(-gamma_k t), also at the times of steps: samples are as far apart as the lag."""
     body = ct.FreeBody(ct.Body(moments=(1.5, 1.5, 1.5)))
     of = {
         f"y{k + 1}(t) y{k + 1}(0)": Quantity(

@@ -2,10 +2,11 @@
 
     python benchmarks/heat_laws.py --out DIR [--seconds 200] [--only TEXT] [--join FILE] [--simulate]
 
-writes DIR/heat_laws.json and DIR/heat_laws.md: law, exact, measured, error, and by how many errors it is off. Samples of members
-lie so far apart that they are nearly independent; a first time is left out. Samples stay on the GPU: there each member adds up its
-quantities, and errors come from the spread of members. Steps have a bias of order dt^2: averages are those
-extrapolated from dt and dt/2. A law is followed until its error is small enough, or until the time is over.
+writes DIR/heat_laws.json and DIR/heat_laws.md: law, exact, measured, error, and the deviation in errors. Samples of
+members are so far apart that they are nearly independent; an initial time is omitted. Samples stay on the GPU: there
+each member accumulates its quantities, and errors come from the spread of members. Steps have a bias of order dt^2:
+averages are extrapolated from dt and dt/2. A law is measured until its error is small enough, or until the time is
+over.
 
 Each case is a process. `--join FILE` joins what an earlier run found, which had another `--seed`; cases that were left out then are as they
 were found there. `--simulate` runs all of it, tiny, under numba's simulator: its few samples are compared with no law.
@@ -53,20 +54,20 @@ from heat_law_cases import CASES, Quantity, Setting
 Array = NDArray[np.float64]
 SEED = 2026
 MEMBERS = 65_536
-TARGET = 2.7e-4  # error of a law until which it is followed, in its unit
+TARGET = 2.7e-4  # error at which the measurement of a law ends, in its unit
 MOST_SAMPLES = 10**7  # of a member
-MOST_STEPS = 2 if "--simulate" in sys.argv else 2000  # of a stage, but for its first sample, if the GPU has room
-SHORT_STAGES = 3  # with dt/2 for each with dt, since its error counts four times as much
-FACTOR = 0.08  # error of the factor by which the bias falls
-LOOK = 3.0  # seconds between two looks at errors
-GRACE = 40.0  # seconds for the round under way
-FEWEST = 10  # members: with less only the code is tried, with steps that lead nowhere
+MOST_STEPS = 2 if "--simulate" in sys.argv else 2000  # of a stage, except its first sample, if memory suffices
+SHORT_STAGES = 3  # stages with dt/2 for each with dt, since their error counts four times as much
+FACTOR = 0.08  # error of the factor by which the bias decreases
+LOOK = 3.0  # seconds between two checks of the errors
+GRACE = 40.0  # seconds for the current round
+FEWEST = 10  # members: fewer only test the code, with meaningless steps
 NAME = re.compile(r"[a-z_]+(\[[\d,]+\])?")
 KEPT = 6  # numbers of a quantity, see `take_moments`
 
 
 def take_moments(value, t, kept):
-    """Samples, what is taken off each (its law, roughly), sums of what is left and of its square."""
+    """Number of samples, the offset of each (roughly its law), sums of the remainder and of its square."""
     x = value - kept[1]
     kept[0] += 1.0
     kept[2] += x
@@ -74,7 +75,7 @@ def take_moments(value, t, kept):
 
 
 def take_products(value, t, kept):
-    """The same of the product with the value of the sample before; whether there was one, and this value."""
+    """The same for the product with the previous value; whether there was one, and the current value."""
     if kept[4] != 0.0:
         x = value * kept[5] - kept[1]
         kept[0] += 1.0
@@ -85,7 +86,7 @@ def take_products(value, t, kept):
 
 
 def reduction_of(system: System, accounts: Sequence[Field], quantities: Sequence[Quantity]) -> Written:
-    """The kernel (row, t, par, kept) that takes a sample into the sums of all quantities."""
+    """The kernel (row, t, par, kept) that adds a sample to the sums of all quantities."""
     known, place = dict(names_in_rows(system)), system.public_width + system.invariant_width
     for account in accounts:
         for index in np.ndindex(*account.shape):
@@ -101,7 +102,7 @@ def reduction_of(system: System, accounts: Sequence[Field], quantities: Sequence
 
 
 class Followed:
-    """The members of a setting with one step. They stay on the GPU, and so do their samples."""
+    """The members of a setting with one step. They and their samples stay on the GPU."""
 
     def __init__(self, setting: Setting, dt: float, members: int, seed: int) -> None:
         method = replace(setting.method, seed=seed)  # type: ignore[call-arg]
@@ -125,7 +126,7 @@ class Followed:
             self.driver.advance(left - self.driver.step, keep=False)
 
     def sample(self) -> None:
-        """A stage: as many samples as are made at once."""
+        """Run a stage: the samples that are made at once."""
         before = self.driver.step // self.every
         self.driver.advance(max(1, MOST_STEPS // self.every) * self.every, keep=False)
         assert (self.driver.status == OK).all()
@@ -144,7 +145,7 @@ class Followed:
         return Found(self.dt, means, int(kept[:, :, 0].sum(axis=0).max()), self.accepted())
 
     def accepted(self) -> float | None:
-        """The share of trajectories that were accepted, of Monte Carlo."""
+        """The fraction of accepted trajectories, for Monte Carlo."""
         if not isinstance(self.setting.method, ct.HybridMonteCarlo):
             return None
         carry = self.driver.carry()
@@ -152,7 +153,7 @@ class Followed:
 
 
 class Found(NamedTuple):
-    """What was found with a step: mean and error of each quantity, from how many samples, and with how many trajectories accepted."""
+    """Results with one step: mean and error of each quantity, number of samples, fraction of accepted trajectories."""
 
     dt: float
     means: dict[str, tuple[float, float]]
@@ -164,7 +165,7 @@ Part = list[Found]  # for each step of a setting, of one process
 
 
 class Measurement:
-    """A setting with its steps, followed until it is sharp enough."""
+    """A setting with its steps, run until it is accurate enough."""
 
     def __init__(self, setting: Setting, members: int, seed: int) -> None:
         self.setting, self.members, self.seed = setting, members, seed
@@ -182,7 +183,7 @@ class Measurement:
             self.followed[1].sample()
 
     def wants(self) -> float:
-        """How many times larger than it should be its largest error is."""
+        """Its largest error relative to the target."""
         if not self.followed:
             return math.inf
         rows = rows_of("", self.setting, [self.found()])
@@ -196,7 +197,7 @@ class Measurement:
 
 
 def rows_of(title: str, setting: Setting, parts: list[Part]) -> list[dict[str, Any]]:
-    """The table of a setting from what processes found, each with its steps: extrapolated to dt = 0 with a bias of order 2."""
+    """The table of a setting from the results of processes: extrapolated to dt = 0 with a bias of order 2."""
     rows = []
     samples = np.array([[part[number].samples for part in parts] for number in range(len(setting.steps))])
     for name, quantity in setting.quantities.items():
@@ -224,7 +225,7 @@ def rows_of(title: str, setting: Setting, parts: list[Part]) -> list[dict[str, A
 
 
 def measure(case: str, options: argparse.Namespace) -> None:
-    """What one process does for a case: the setting that needs it most goes on, until all are sharp or the time is over."""
+    """The work of one process for a case: the least accurate setting continues, until all are done or time is over."""
     members = 4 if options.simulate else options.members
     shortened = {"settle": 0.01, "gap": 0.01} if members < FEWEST else {}
     number = list(CASES).index(case)
@@ -248,25 +249,25 @@ def measure(case: str, options: argparse.Namespace) -> None:
 
 
 def file_of(folder: Path, case: str) -> Path:
-    """Where the process of a case writes what it found."""
+    """The file for the results of the process of a case."""
     return folder / f"{case.replace(' ', '_')}.json"
 
 
 def gathered(folder: Path) -> dict[str, list[Part]]:
-    """What was found of each setting."""
+    """The results of each setting."""
     files = [json.loads(path.read_text()) for case in CASES if (path := file_of(folder, case)).exists()]
     return {title: [[Found(*one) for one in part]] for file in files for title, part in file.items()}
 
 
 class Earlier(NamedTuple):
-    """What an earlier run found, and with which seeds."""
+    """The results of an earlier run, and its seeds."""
 
     parts: dict[str, list[Part]]
     seeds: list[int]
 
     @classmethod
     def read(cls, file: Path | None, seed: int) -> Earlier:
-        """From its file; nothing if there is none."""
+        """From its file; empty if there is none."""
         if file is None:
             return cls({}, [])
         record = json.loads(file.read_text())
@@ -276,12 +277,12 @@ class Earlier(NamedTuple):
         return cls(parts, record["seeds"])
 
     def with_more(self, found: dict[str, list[Part]]) -> dict[str, list[Part]]:
-        """That and what was found now."""
+        """These results and the new ones."""
         return {title: self.parts.get(title, []) + found.get(title, []) for title in {**self.parts, **found}}
 
 
 def table_rows(found: dict[str, list[Part]]) -> list[dict[str, Any]]:
-    """The rows of all settings of which something was found."""
+    """The rows of all settings with results."""
     settings = {title: setting for case in CASES.values() for title, setting in case().items()}
     return [
         row for title, setting in settings.items() if title in found for row in rows_of(title, setting, found[title])
@@ -307,7 +308,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def follow_all(options: argparse.Namespace, folder: Path) -> int:
-    """All processes at once; how many failed. Those that are not done in time are ended: what they have found so far counts."""
+    """Run all processes at once; returns how many failed. Those not done in time are ended: their results count."""
     until, failed = time.time() + options.seconds, 0
     running = []
     for case in (case for case in CASES if options.only in case):
@@ -357,7 +358,7 @@ def main() -> int:
 
 
 def holds(row: dict[str, Any]) -> bool:
-    """Whether a row is as it should be."""
+    """Whether a row is as expected."""
     if row["order"]:
         return bool(3.5 < row["factor"] < 4.5)
     return (abs(row["off_by"]) > 4.0) == row["must_fail"]

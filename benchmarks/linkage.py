@@ -1,10 +1,10 @@
-"""The speed of linked bodies: the hanging chains against MuJoCo and EXUDYN, and how the time grows with the bodies.
+"""The speed of linked bodies: the hanging chains against MuJoCo and EXUDYN, and the growth of the time with the bodies.
 
     catena bench linkage [-- --quick --out DIR]
 
 prints the tables and writes linkage.json and linkage.md, without --out into benchmarks/results. All times are CPU times of one process,
-the candidates in turn; only their ratios mean something. A peer that is not installed does not take part. --quick
-runs everything on tiny sizes, which says nothing about speed.
+candidates in turn; only their ratios are meaningful. A peer that is not installed is skipped. --quick runs everything
+on tiny sizes, which says nothing about speed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Rows = list[dict[str, Any]]
 
 JOINTS = ("revolute", "spherical")
 PUBLISHED, BOTH = ct.EnergyMomentum(level="position"), ct.EnergyMomentum()
-ENERGY_TOLERANCE = 1e-13  # relative, of the start in the words of a peer and in ours
+ENERGY_TOLERANCE = 1e-13  # relative difference at the start between a peer and us
 SAME_MOTION = 1e-6  # m and m/s, after a short time
 # (x, y, z) of the last of four bodies at t = 2: extrapolation with 26 digits on minimal coordinates
 LAST_AT_TWO = {
@@ -57,7 +57,7 @@ ERRORS = (1e-6, 1e-9)  # of positions and velocities at the end
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is computed and how often."""
+    """Problem sizes and numbers of repetitions."""
 
     few: int  # bodies of the short chains
     many: int
@@ -97,7 +97,7 @@ def extrapolated(make: Callable[[float, int], Runner], t_end: float, steps: int)
 
 
 def same_problem(chain: Chain, t_end: float, steps: int) -> list[str]:
-    """That each peer has our energy at the start and moves as we do, or AssertionError; what was found."""
+    """Check that each peer has our energy and motion; returns the differences, or raises AssertionError."""
     notes = []
     energy = chain.energy(chain.motion(chain.problem.start))
     right = extrapolated(lambda dt, n: our_runner(chain, PUBLISHED, dt, n), t_end, steps)
@@ -137,7 +137,7 @@ def times_of(runners: Mapping[str, Runner], sizes: Sizes) -> dict[str, Seconds]:
 
 
 def step_runners(chain: Chain, dt: float, sizes: Sizes) -> dict[str, Runner]:
-    """Ours and the peers', at one step size; a step of MuJoCo costs the same wherever the chain is."""
+    """Ours and the peers', at one step size; the cost of a step of MuJoCo does not depend on the state."""
     short = chain.bodies <= sizes.few
     steps = 200 if short else 20
     runners = {
@@ -171,14 +171,14 @@ def peer_rows(chain: Chain, dt: float, times: Mapping[str, Seconds], targets: Ma
 
 
 def level_row(chain: Chain, dt: float, times: Mapping[str, Seconds]) -> dict[str, Any]:
-    """What the joints' velocities cost."""
+    """The cost of enforcing joint velocities."""
     best, median = (getattr(times["two-level"], w) / getattr(times["published"], w) for w in ("best", "median"))
     found = {"chain": chain.name, "dt": dt, "best": rounded(best, 3), "median": rounded(median, 3)}
     return found | {"target": 4.0, "reached": best <= 4.0}
 
 
 def energy_row(chain: Chain, dt: float, runners: Mapping[str, Runner]) -> dict[str, Any]:
-    """How well each step keeps the energy, relative to that of the start, at the end of a sample."""
+    """Energy error of each step at the end of a sample, relative to the energy of the start."""
     start = chain.energy(chain.motion(chain.problem.start))
     row: dict[str, Any] = {"chain": chain.name, "dt": dt}
     for who, runner in runners.items():
@@ -188,7 +188,7 @@ def energy_row(chain: Chain, dt: float, runners: Mapping[str, Runner]) -> dict[s
 
 
 def steps_against_peers(sizes: Sizes) -> tuple[dict[str, Rows], list[str]]:
-    """Short chains with steps of 0.01, long ones with 0.001; first that everybody solves the same problem."""
+    """Short chains with steps of 0.01, long ones with 0.001; first a check that all solve the same problem."""
     faster: Rows = []
     levels: Rows = []
     energies: Rows = []
@@ -214,7 +214,7 @@ def steps_against_peers(sizes: Sizes) -> tuple[dict[str, Rows], list[str]]:
 
 
 def largest_growth(times: Sequence[float]) -> float:
-    """The largest ratio of a time to one before it, 1 if there is none above."""
+    """The largest ratio of a time to an earlier one, at least 1."""
     return max(after / before for k, before in enumerate(times) for after in times[k:])
 
 
@@ -241,7 +241,7 @@ def growth(sizes: Sizes) -> Rows:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Error and time of somebody with one step size."""
+    """Error and time of a participant with one step size."""
 
     runner: Runner
     error: float  # the larger of position and velocity
@@ -249,7 +249,7 @@ class Outcome:
 
 
 def reference(joint: str, few: int) -> Motion:
-    """The motion at the end; its last body is where it is known to be."""
+    """The motion at the end; the position of its last body is known independently."""
     motion = our_runner(Chain(joint, few), REFERENCE, T_END / REFERENCE_STEPS, REFERENCE_STEPS).after()
     off = float(np.abs(motion.position[-1] - LAST_AT_TWO[joint]).max())
     assert off < REFERENCE_ERROR, f"the reference of the {joint} chain is {off:g} off"
@@ -257,7 +257,7 @@ def reference(joint: str, few: int) -> Motion:
 
 
 def run_race(joint: str, sizes: Sizes) -> list[Outcome]:
-    """Everybody with all step sizes: where they end, then how long it takes."""
+    """All participants with all step sizes: final states, then times."""
     chain, right = Chain(joint, sizes.few), reference(joint, sizes.few)
     runners = [our_runner(chain, m, T_END / n, n) for m, steps in sizes.methods.items() for n in steps]
     if installed("MuJoCo"):
@@ -323,7 +323,7 @@ def page_of(sections: Mapping[str, Rows], notes: Sequence[str], rounds: int) -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure everything, print it and keep it."""
+    """Measure everything, print and store it."""
     parser = argparse.ArgumentParser(prog="catena bench linkage")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try it")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR")

@@ -1,8 +1,8 @@
 """The hanging chains of the linkage race: by our steps, by MuJoCo and by EXUDYN, each from the same start.
 
-MuJoCo's joints are exact only in a tree, its Runge-Kutta method is the only one of its integrators that does not damp, and its contacts
-and soft constraints are off. EXUDYN runs in its build without range checks, with a modified Newton method and no output files, and with its
-sparse solver for long chains.
+MuJoCo's joints are exact only in a tree; its Runge-Kutta method is the only one of its integrators without damping; its
+contacts and soft constraints are off. EXUDYN runs in its build without range checks, with a modified Newton method and
+no output files, and with its sparse solver for long chains.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Chain:
         return f"{self.bodies} {self.joint}"
 
     def motion(self, state: Any) -> Motion:
-        """What everybody can tell about a state."""
+        """The data of a state that all participants have."""
         bodies = self.problem.system.bodies
         masses = np.array([[body.mass] for body in bodies])
         inverse = np.array([np.linalg.inv(body.tensor) for body in bodies])
@@ -86,17 +86,17 @@ class Motion:
 
 @dataclass(frozen=True)
 class Runner:
-    """Somebody who makes so many steps of this length; each call starts anew."""
+    """A participant that makes this many steps of this length; each call starts anew."""
 
     who: str
     dt: float
     steps: int
     go: Callable[[], object]
-    motion: Callable[[], Motion]  # where the last call ended
-    energy: Callable[[], float]  # there, in his own words if he has some
+    motion: Callable[[], Motion]  # at the end of the last call
+    energy: Callable[[], float]  # there, by its own formula if it has one
 
     def after(self) -> Motion:
-        """Run, and tell where it ended."""
+        """Run, and return the final motion."""
         self.go()
         return self.motion()
 
@@ -134,7 +134,7 @@ MUJOCO_JOINTS = {"revolute": 'type="hinge" axis="1 0 0"', "spherical": 'type="ba
 
 
 def mujoco_text(chain: Chain, dt: float) -> str:
-    """The model: the frame of each body lies in the joint that carries it, turned as at the start."""
+    """The model: the frame of each body is at the joint that carries it, rotated as at the start."""
 
     def words(values: Any) -> str:
         return " ".join(repr(float(value)) for value in values)

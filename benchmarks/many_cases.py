@@ -1,4 +1,4 @@
-"""Ensembles that the benchmarks follow: problems with many starts."""
+"""Ensembles for the benchmarks: problems with many starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Starts = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, its method, and how many starts of it one core follows in about a second, 1000 steps each."""
+    """A problem, its method, and the number of starts that one core runs in about a second, 1000 steps each."""
 
     make: Callable[[], Problem]
     starts: Callable[[Problem, int], Starts]
@@ -27,7 +27,7 @@ class Case:
     members: int
 
     def of(self, members: int) -> tuple[Problem, Starts]:
-        """The problem and so many starts."""
+        """The problem and this many starts."""
         problem = self.make()
         return problem, self.starts(problem, members)
 
@@ -39,7 +39,7 @@ def ellipses(problem: Problem, members: int) -> Starts:
 
 
 def nudged(problem: Problem, members: int) -> Starts:
-    """The momenta of the problem a per cent larger or smaller."""
+    """The momenta of the problem, up to a per cent larger or smaller."""
     fields = {name: np.repeat(array[None], members, axis=0) for name, array in problem.start.fields.items()}
     factor = 1 + 0.01 * np.random.default_rng(SEED).standard_normal(members)
     for name in ("p", "momentum", "angular_momentum"):
@@ -49,7 +49,7 @@ def nudged(problem: Problem, members: int) -> Starts:
 
 
 def along(problem: Problem, members: int) -> Starts:
-    """States along a run, each of which fits the joints."""
+    """States along a run, all consistent with the joints."""
     run = ct.simulate(problem, steps=max(1, members - 1), progress=False)
     return {name: run.data[name].values[:members] for name in problem.start.fields}
 
@@ -72,7 +72,7 @@ CASES: dict[str, Case] = {
 
 
 def call(case: Case, problem: Problem, starts: Starts, *, steps: int, **how: Any) -> Ensemble:
-    """`catena.ensemble` as a user calls it who wants final states: invariants are looked at at the start and at the end."""
+    """`catena.ensemble` called for final states: invariants are checked at the start and at the end."""
     return ct.ensemble(
         problem.system, starts, case.method, dt=problem.dt, steps=steps, every=steps, progress=False, **how
     )

@@ -2,10 +2,10 @@
 
     catena bench methods [-- --only NAME ... --quick --out DIR]
 
-writes methods.json and methods.md, without --out into benchmarks/results. For each method the largest of a ladder of
-steps is found that brings the state at the end within 1e-3, 1e-6 and 1e-10 of the reference; then all methods are timed in
-turn, with these steps. Costs are CPU times over that of the fastest method at the same error: only they mean
-something. --only measures some problems anew and keeps the others; --quick climbs a few rungs, which says nothing.
+writes methods.json and methods.md, without --out into benchmarks/results. For each method the largest step of a ladder
+is found that brings the final state within 1e-3, 1e-6 and 1e-10 of the reference; then all methods are timed in turn,
+with these steps. Costs are CPU times over that of the fastest method at the same error: only these are meaningful.
+--only measures some problems again and keeps the others; --quick climbs a few rungs, which says nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SLOT = 0.02  # CPU seconds of one sample of a time, at least
 
 @dataclass(frozen=True)
 class Subject:
-    """A problem, how long it is followed, and the coarsest step of the ladder."""
+    """A problem, its duration, and the coarsest step of the ladder."""
 
     problem: Callable[[], Problem]
     t_end: float
@@ -77,7 +77,7 @@ SUBJECTS = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """How far the ladder goes and how often is timed."""
+    """Length of the ladder and number of timings."""
 
     finest: float
     longest: float  # CPU seconds of the last run on a ladder
@@ -110,7 +110,7 @@ def distance(state: State, right: State) -> float:
 
 
 def run(program: Program, start: State, t_end: float, steps: int, *, every: int) -> tuple[Driver, Any]:
-    """All steps at once; the driver after them and what it recorded."""
+    """Run all steps at once; the driver after them and what it recorded."""
     driver = Driver(program, program.view.pack(start), t0=start.time, dt=t_end / steps, every=every)
     first = driver.first_row()
     chunk = driver.advance(steps)
@@ -118,7 +118,7 @@ def run(program: Program, start: State, t_end: float, steps: int, *, every: int)
 
 
 def measure(program: Program, start: State, right: State, t_end: float, steps: int) -> Found:
-    """One run with its errors; a run that fails has none of its digits right."""
+    """One run with its errors; a run that fails has no correct digit."""
     driver, rows = run(program, start, t_end, steps, every=max(1, steps // SAMPLES))
     if rows is None:
         return Found(steps, math.inf, math.inf)
@@ -142,7 +142,7 @@ def reference(problem: Problem, t_end: float) -> tuple[str, State]:
 
 
 def climb(program: Program, problem: Problem, right: State, t_end: float, sizes: Sizes) -> dict[float, Found]:
-    """For each target the first rung that reaches it; climbing ends with the last target, or where runs get long."""
+    """For each target the first rung that reaches it; climbing ends at the last target, or when runs get long."""
     reached: dict[float, Found] = {}
     share = COARSEST
     while share <= sizes.finest and len(reached) < len(TARGETS):
@@ -170,7 +170,7 @@ def timed(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, fl
 
 
 def measured(name: str, methods: Sequence[Method], sizes: Sizes) -> dict[str, Any]:
-    """The table of one problem, the cheapest first; a method that does not reach an error has nothing there."""
+    """The table of one problem, cheapest first; empty where a method does not reach an error."""
     subject = SUBJECTS[name]
     problem = subject.problem()
     against, right = reference(problem, subject.t_end)
@@ -234,7 +234,7 @@ def main() -> None:
         known = {problem["name"]: problem for problem in json.loads(file.read_text(encoding="utf-8"))["problems"]}
     for name in options.only:
         listed = ct.list_methods(SUBJECTS[name].problem().system)
-        methods = [method for method in listed if not method.traits.random]  # a path of noise has no right end
+        methods = [method for method in listed if not method.traits.random]  # noise has no correct path
         known[name] = measured(name, methods[:2] if options.quick else methods, QUICK if options.quick else FULL)
         results = {"problems": [known[other] for other in SUBJECTS if other in known]}
         write_text(file, json.dumps(results, indent=1) + "\n")

@@ -1,10 +1,10 @@
-"""Molecules with forces between all atoms: what a step costs beside its forces, how that grows with residues, what the audit says.
+"""Molecules with forces between all atoms: cost of a step beside its forces, growth with residues, and the audit.
 
     catena bench molecules [-- --quick --out DIR]
 
 prints the tables and writes molecules.json and molecules.md, without --out into benchmarks/results. Chains of residues of five atoms each, in rigid
-groups with hinges at N-CA and CA-C; atoms more than two hinges apart act on each other. Times are CPU times of one process, the candidates in turn.
---quick runs everything on tiny sizes, which says nothing about speed.
+groups with hinges at N-CA and CA-C; atoms more than two hinges apart interact. Times are CPU times of one process,
+candidates in turn. --quick runs everything on tiny sizes, which says nothing about speed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RESULTS = Path(__file__).parent / "results"
 BOND, TETRAHEDRAL, PEPTIDE = 1.5, math.radians(111.0), math.radians(116.0)
 PHI, PSI = math.radians(-139.0), math.radians(135.0)  # of a stretched chain
 METHODS: dict[str, Method] = {"Rattle": ct.Rattle(), "EnergyMomentum": ct.EnergyMomentum()}
-LIMITS = {"Rattle": 1.3, "EnergyMomentum": 6.0}  # of a step, over the same step without forces and the forces
+LIMITS = {"Rattle": 1.3, "EnergyMomentum": 6.0}  # a step, over the same step without forces plus the forces
 MOST_LINES = 25
 DT, WARM_UP = 0.02, 3  # steps before a sample: the first ones cannot extrapolate
 
@@ -56,7 +56,7 @@ audit = run.audit()
 
 
 def behind(last: Sequence[Array], angle: float, turn: float) -> Array:
-    """The atom behind the last three, at a bond's length, with this bond angle and dihedral angle."""
+    """The atom after the last three, at the length of a bond, with this bond angle and dihedral angle."""
     a, b, c = last
     along = (c - b) / np.linalg.norm(c - b)
     normal = np.cross(b - a, along)
@@ -71,7 +71,7 @@ def chain_of_residues(residues: int) -> str:
     """XYZ of N, CA, CB, C, O of each residue, stretched out."""
     backbone = [np.zeros(3), np.array((BOND, 0.0, 0.0))]
     backbone.append(backbone[1] + BOND * np.array((-math.cos(TETRAHEDRAL), math.sin(TETRAHEDRAL), 0.0)))
-    for k in range(3, 3 * residues + 1):  # one N more, for the place of the last O
+    for k in range(3, 3 * residues + 1):  # one more N, for the position of the last O
         turn = math.pi if k % 3 == 1 else PSI if k % 3 == 0 else PHI
         backbone.append(behind(backbone[-3:], TETRAHEDRAL if k % 3 else PEPTIDE, turn))
 
@@ -88,7 +88,7 @@ def chain_of_residues(residues: int) -> str:
 
 
 def played(residues: int, method: Method, steps: int) -> dict[str, Any]:
-    """What the names of the script stand for when it has run."""
+    """The names that the script defines when it has run."""
     with tempfile.NamedTemporaryFile("w", suffix=".xyz") as file:
         file.write(chain_of_residues(residues))
         file.flush()
@@ -98,7 +98,7 @@ def played(residues: int, method: Method, steps: int) -> dict[str, Any]:
 
 
 def stepping(system: Any, start: Any, method: Method, steps: int) -> Callable[[], None]:
-    """So many steps from the start, after a few."""
+    """This many steps from the start, after a few."""
     program = build(system.begun(start), method)
     driver = Driver(program, program.view.pack(start), t0=0.0, dt=DT, every=steps + WARM_UP)
     assert driver.advance(WARM_UP).status == OK
@@ -112,7 +112,7 @@ def stepping(system: Any, start: Any, method: Method, steps: int) -> Callable[[]
 
 
 def forces_alone(system: Any, start: Any, times: int) -> Callable[[], None]:
-    """All forces between the atoms and what they do to the bodies, so many times."""
+    """All forces between the atoms and on the bodies, this many times."""
     view = system.view("constrained")
     evaluate = SingleKernels(system, view, scratch={}).function(find_at, [1, PAR], compiled=True)
     places = np.concatenate([start.position.ravel(), start.orientation.ravel(), [0.0]])
@@ -150,7 +150,7 @@ def measured(residues: int, steps: int, rounds: int, audited: int) -> dict[str, 
 
 
 def fitted(rows: Sequence[dict[str, Any]], name: str, by: str) -> float:
-    """The power of its argument with which a time grows, from the longest half of the chains."""
+    """The exponent with which a time grows with its argument, from the longest half of the chains."""
     long = rows[len(rows) // 2 - 1 :]
     slope, _ = np.polyfit(np.log([row[by] for row in long]), np.log([row[name] for row in long]), 1)
     return float(slope)
@@ -175,7 +175,7 @@ def page_of(rows: list[dict[str, Any]], growth: list[dict[str, Any]], lines: int
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure everything, print it and keep it."""
+    """Measure everything, print and store it."""
     parser = argparse.ArgumentParser(prog="catena bench molecules")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try it")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR")

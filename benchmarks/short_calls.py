@@ -1,9 +1,9 @@
-"""What a short call costs beside its numbers: the symmetric top's race, 50 outputs, in units of heyoka's whole time for it.
+"""The overhead of a short call: the symmetric top's race, 50 outputs, in units of heyoka's whole time for it.
 
     python benchmarks/short_calls.py
 
-writes results/short_calls.json. Everything is warm: compiled, loaded, called before. heyoka runs at the tolerance that brings it to
-an error of 1e-8.
+writes results/short_calls.json. Everything is warm: compiled, loaded, called before. heyoka runs at the tolerance that
+gives an error of 1e-8.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def exact_calls() -> dict[str, Callable[[], object]]:
 
 
 def simulate_calls() -> dict[str, Callable[[], object]]:
-    """A run of 50 steps, and parts of it; they have parts in common."""
+    """A run of 50 steps, and parts of it, which overlap."""
     top, method, steps = SYMMETRIC.system, ct.Nystrom6(), SYMMETRIC.outputs
     start, dt = top.start(SYMMETRIC.orientation, angular_momentum=SYMMETRIC.momentum), SYMMETRIC.t_end / steps
     program = build(top, method)

@@ -24,12 +24,12 @@ OUTPUTS = 100
 LEVELS = {1e-6: "1e-6", 1e-8: "1e-8", 1e-10: "1e-10", 1e-12: "1e-12"}
 OUR_TOLERANCES = tuple(10.0**-k for k in range(5, 18))
 THEIR_TOLERANCES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16)
-TARGETS = {"Kepler, e = 0.6": 1.3, "galactic orbit": 1.3}  # of the others 1
+TARGETS = {"Kepler, e = 0.6": 1.3, "galactic orbit": 1.3}  # 1 for the others
 
 
 @dataclass(frozen=True)
 class Orbit:
-    """A motion and its equations in the words of heyoka."""
+    """A motion and its equations in the notation of heyoka."""
 
     name: str
     system: ct.Hamiltonian

@@ -1,12 +1,13 @@
-"""How often the thermal audit calls a right run `off`, and how often it misses a fault, on runs of the product.
+"""How often the thermal audit calls a correct run `off`, and how often it misses a fault, on runs of the product.
 
     python benchmarks/thermal_calibration.py --workers 16           everything, an hour and a half of one core
     python benchmarks/thermal_calibration.py false --part 0.1       one table, with a tenth of the runs: false, power or members
-    python benchmarks/thermal_calibration.py power --only frozen    those rows of it that have this in their titles
+    python benchmarks/thermal_calibration.py power --only frozen    its rows that have this in their titles
 
-writes thermal_calibration.json to --out, benchmarks/results unless said, and beside it the tables that docs/averages.md shows. Every run starts from one place with momenta drawn for it, as a user would start it, and
-its first fifth is left out by the audit; the times below are those of what is left. The chain has one clamped and eight moving
-tetrahedra, stretch 100, bend 4, twist 3, kT = 1 [the laws: docs/theory/heat_bath.md].
+writes thermal_calibration.json to --out, by default benchmarks/results, and beside it the tables that docs/averages.md
+shows. Every run starts at one point with momenta drawn for it, as a user would start it, and the audit omits its first
+fifth; the times below are those of the rest. The chain has one clamped and eight moving tetrahedra, stretch 100, bend
+4, twist 3, kT = 1 [the laws: docs/theory/heat_bath.md].
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from catena.systems.base import State, System
 Array = NDArray[np.float64]
 RESULT = Path(__file__).parent / "results" / "thermal_calibration.json"
 SEED = 41
-LEFT = 0.8  # of a run is looked at
+LEFT = 0.8  # of a run is used
 MEMBERS = (16, 64)  # of an ensemble
 SHARE = 40  # runs that a process makes at a time
 
@@ -59,7 +60,8 @@ TWO_WELLS = ct.Hamiltonian(
 
 @dataclass(frozen=True)
 class Setting:
-    """Runs of one kind: `left` samples are looked at, `every` steps apart; `heat` is the temperature of the noise over that of the laws."""
+    """Runs of one kind: `left` samples, `every` steps apart; `heat` is the temperature of the noise over that of the
+    laws."""
 
     system: System
     start: State
@@ -72,7 +74,7 @@ class Setting:
 
     @property
     def samples(self) -> int:
-        """Of the whole run but its start."""
+        """Number of samples of the whole run without its start."""
         return round(self.left / LEFT)
 
 
@@ -133,7 +135,7 @@ POWER = {
     "dt omega = 1.65": chain(warm(), 400, 20, 400, 0.14),
 }
 
-# ensembles of the least members: four times as many have a fourth of the ensembles
+# ensembles of the smallest number of members: with four times as many members there are a fourth of the ensembles
 TOGETHER = {
     "top, time 200": Setting(TOP, TILTED, warm(), 0.1, 20, 100, 4800),
     "chain, time 200": chain(warm(), 100, 40, 1600),
@@ -151,7 +153,7 @@ def program_of(setting: Setting) -> Program:
 
 
 def columns_of(setting: Setting, program: Program, pairing: Pairing, member: int) -> dict[str, Array] | None:
-    """Samples of a run by name, as if the laws were those of kT = 1; None if it fails, which only a fault does."""
+    """Samples of a run by name, as if the laws were those of kT = 1; None if it fails, which only faulty ones do."""
     start = setting.system.maxwell(setting.start, setting.heat, seed=SEED, member=member)
     driver = Driver(program, program.view.pack(start), t0=0.0, dt=setting.dt, every=setting.every, member=member)
     first, chunk = driver.first_row().rows, driver.advance(setting.samples * setting.every)
@@ -165,7 +167,7 @@ def columns_of(setting: Setting, program: Program, pairing: Pairing, member: int
 
 @dataclass
 class Counts:
-    """How often which verdict was given: of runs with a row off, with a row too short and none off, and of rows."""
+    """How often each verdict was given: runs with a row off, with a row too short and none off, and rows."""
 
     runs: int = 0
     off: int = 0
@@ -187,7 +189,7 @@ class Counts:
 
 
 def audited(setting: Setting, which: Sequence[int]) -> Counts:
-    """Single runs, each judged by its own samples; a run is the member of that number."""
+    """Single runs, each judged by its own samples; a run is the member with that number."""
     pairing, program, counts = Pairing.of(setting.system, setting.method), program_of(setting), Counts()
     began = time.process_time()
     for member in which:
@@ -201,7 +203,7 @@ def audited(setting: Setting, which: Sequence[int]) -> Counts:
 
 
 def audited_together(setting: Setting, which: Sequence[int], members: int) -> Counts:
-    """Ensembles of so many members, judged by their spread."""
+    """Ensembles of this many members, judged by their spread."""
     pairing, program, counts = Pairing.of(setting.system, setting.method), program_of(setting), Counts()
     edges = settle_edges(setting.samples + 1)
     began = time.process_time()
@@ -224,7 +226,7 @@ def audited_together(setting: Setting, which: Sequence[int], members: int) -> Co
 
 
 def percent(part: float, whole: int) -> str:
-    """Two digits of a share, or as many as tell it from everything."""
+    """Two digits of a share, or as many as distinguish it from 100."""
     share = 100.0 * part / max(1, whole)
     if 99.0 < share < 100.0:
         return f"{share:.1f}"
@@ -247,7 +249,7 @@ TABLES = {"false": FALSE, "power": POWER, "members": TOGETHER}
 
 
 def titles(name: str) -> dict[str, tuple[Setting, int]]:
-    """What is counted for a table, by its title: a setting, and how many members are judged together."""
+    """What is counted for a table, by title: a setting, and the number of members that are judged together."""
     together = MEMBERS if name == "members" else (1,)
     return {
         f"{kind}, {members} members" if members > 1 else kind: (setting, members)
@@ -257,13 +259,13 @@ def titles(name: str) -> dict[str, tuple[Setting, int]]:
 
 
 def counted(name: str, title: str, which: Sequence[int]) -> Counts:
-    """Some runs, or ensembles, of a title; what a process does at a time. With none it only compiles."""
+    """Some runs, or ensembles, of a title, the work of a process at a time. With none it only compiles."""
     setting, members = titles(name)[title]
     return audited(setting, which) if members == 1 else audited_together(setting, which, members)
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Count all that is wanted, shared between processes, and write it down."""
+    """Count everything requested, shared between processes, and store it."""
     wanted = {}
     for name in [options.table] if options.table else TABLES:
         for title, (setting, members) in titles(name).items():
@@ -295,7 +297,7 @@ def keep(folder: Path, name: str, title: str, counts: Counts) -> None:
 
 
 def table_of(name: str, recorded: dict[str, dict[str, Any]]) -> str:
-    """What was recorded of a table, as Markdown; runs that are right with their sum."""
+    """The stored counts of a table, as Markdown; correct runs with their sum."""
     made = {title: Counts(**{**one, "by_row": Counter(one["by_row"])}) for title, one in recorded.items()}
     together = Counts()
     for counts in made.values():

@@ -1,4 +1,4 @@
-"""Heat baths with a fault each, as they were shipped by others: what the thermal audit must see."""
+"""Heat baths with one fault each, as others have shipped them: what the thermal audit must detect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from catena.systems.chain.forces import body_rotation
 from catena.systems.chain.motion import momentum_place
 
 ROOT_12 = 3.4641016151377544
-OF_ONE = "split"  # bodies one by one, where a fault is easily made
+OF_ONE = "split"  # bodies one by one, where a fault is easily built in
 
 
 def obabo_step(z, e, dt, par, tab, work, carry):
@@ -46,7 +46,7 @@ def obabo_step(z, e, dt, par, tab, work, carry):
 
 
 def published_step(z, e, dt, par, tab, work, carry):
-    """The right step, but momenta are looked at where it ends instead of inside it."""
+    """The right step, but momenta are measured at its end instead of inside it."""
     n = dimension(z)
     own = int(tab[0, 0])
     forces = carry[own:]
@@ -102,12 +102,12 @@ def bath_of_two_frames(z, e, par, member, step):
 
 
 def accept_everything(error, kT, par, member, step):
-    """A decision that is none."""
+    """A decision that always accepts."""
     return True
 
 
 def with_fault(right: Kernel, step: Kernel, fault: Mapping[Slot, Filling]) -> Kernel:
-    """A step with what fills the slots of the right one, but for the fault; what is bound to a bound kernel counts, too."""
+    """A step with the kernels of the right one, except for the fault; also in kernels bound to bound kernels."""
     fills: dict[Slot, Filling] = {}
     while isinstance(right, Bound):
         fills = dict(right.fills) | fills
@@ -117,7 +117,7 @@ def with_fault(right: Kernel, step: Kernel, fault: Mapping[Slot, Filling]) -> Ke
 
 @dataclass(frozen=True)
 class Faulty(ct.Langevin):
-    """Base of those with another step, or with another kernel in a slot of the right one."""
+    """Base class of methods with another step, or with another kernel in a slot of the right one."""
 
     needs: ClassVar[tuple[str, ...]] = (OF_ONE,)
     step: ClassVar[Kernel] = langevin_step

@@ -1,4 +1,4 @@
-"""Timing that a busy machine cannot spoil: CPU time, the candidates in turn, the best and the median of many."""
+"""Timing that tolerates a busy machine: CPU time, candidates in turn, the best and the median of many."""
 
 from __future__ import annotations
 
@@ -32,15 +32,13 @@ def interleaved(candidates: Mapping[str, Callable[[], object]], *, rounds: int =
 
 
 def sampled(candidates: Mapping[str, Callable[[], object]], *, rounds: int, slot: float) -> dict[str, Seconds]:
-    """The same for short calls: a sample repeats one until it has lasted `slot` seconds."""
+    """The same for short calls: a sample repeats the call until it has lasted `slot` seconds."""
     once = interleaved(candidates, rounds=1)
     repeats = {name: max(1, math.ceil(slot / max(once[name].best, 1e-6))) for name in candidates}
 
     def repeated(name: str) -> Callable[[], None]:
         def run() -> None:
-            for _ in range(
-                repeats[name]
-            ):  # outputs are not kept: new memory for each would take as long as a short run
+            for _ in range(repeats[name]):  # outputs are dropped: new memory for each would take as long as a short run
                 candidates[name]()
 
         return run
@@ -52,7 +50,7 @@ def sampled(candidates: Mapping[str, Callable[[], object]], *, rounds: int, slot
 def time_at(points: Sequence[tuple[float, float]], error: float) -> float | None:
     """Time that an error costs, from points (error, time); None if no point reaches it.
 
-    Straight between the logarithms of neighbours, of those points that no other beats in both.
+    Linear between the logarithms of neighbours, among those points that no other beats in both.
     """
     front: list[tuple[float, float]] = []
     for point in sorted(points):

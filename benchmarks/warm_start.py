@@ -2,7 +2,7 @@
 
     python benchmarks/warm_start.py
 
-Whole processes are compared, start of the interpreter included, by their CPU time, in turn, best of seven. The first
+Whole processes, including the start of the interpreter, are compared by CPU time, in turn, best of seven. The first
 process compiles and is not counted; it also leaves the bytecode of catena, as numpy and numba have theirs from their
 installation. The parts are those of the best process.
 """
@@ -58,13 +58,13 @@ METHODS = {"the default method": "None", "Gauss(6)": "ct.Gauss(6)"}
 
 
 def surroundings(cache: Path) -> dict[str, str]:
-    """The variables of a process of a user: catena from here, its machine code in a folder, bytecode kept."""
+    """The environment of a user's process: catena from here, its machine code in a folder, bytecode stored."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPATH": str(SOURCE), "CATENA_CACHE_DIR": str(cache)}
 
 
 def cpu_seconds(code: str, cache: Path) -> float:
-    """CPU time of a new Python that runs a text, all of its life."""
+    """CPU time of a new Python that runs a text, over its whole life."""
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, env=surroundings(cache), stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
@@ -91,7 +91,7 @@ def parts(method: str, cache: Path, rounds: int = ROUNDS) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print and keep the ratios and the parts."""
+    """Print and store the ratios and the parts."""
     with tempfile.TemporaryDirectory() as folder:
         seconds = measured(Path(folder))
         divided = {name: parts(text, Path(folder)) for name, text in METHODS.items()}

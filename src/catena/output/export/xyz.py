@@ -1,8 +1,7 @@
 """Extended XYZ, for OVITO and ASE: quaternions scalar last, shapes as semi-axes.
 
 The species is the name of a type, whatever it is. ASE knows only elements and reads the atomic number Z if it is there:
-0 if the type is
-no element.
+0 for other types.
 """
 
 from __future__ import annotations

@@ -62,9 +62,8 @@ class Job(Stepping):
     kinds : the different systems, if there is more than one, or more than one method; `system` is the first. kind_methods : the methods of
     these kinds, if they differ; `method` is the first. own_dt : whether the steps of members differ; dt is
     that of the first. reductions : what is kept of the samples. grid : the sweep of which they are the points, if any.
-        tempering : how
-    members exchange their states, if they do. layout : their layout in memory while they are stepped, which changes no
-        bit
+    tempering : how members exchange their states, if they do. layout : their layout in memory while they are stepped,
+    which changes no bit
     """
 
     system: System

@@ -83,8 +83,8 @@ class Chain(System):
     form : the equations that are stepped. "quaternion": canonical, preserves all structure, for all methods except
         those that need matrices. "rotation": rotation matrices, for `Rattle` and splittings. "multiplier": quaternions
         with a multiplier and a fourth moment `J0`, for comparison only: off |q| = 1 the system is not Hamiltonian and
-        is unstable, so no method conserves
-        |q|^2, q.g, energy or angular momentum better than its order, round-off grows exponentially, and nothing is promised
+        is unstable, so no method conserves |q|^2, q.g, energy or angular momentum better than its order, round-off
+        grows exponentially, and nothing is promised
     J0 : fourth moment of the multiplier form; it does not change the exact motion
     closed : True makes a ring of three bodies or more: the last link joins the last body to the first, and there are no
         ends

@@ -3,8 +3,7 @@
 The links of an open chain that is held at one end at most, and not pulled, are independent of each other: given the
 pose of a body, d and Q determine that of its neighbour, and the measure dr dR is dd dQ. Then <|d - d0|^2> = 3
 kT/stretch, and <T33> follows by quadrature. Under a force on the other end, links without bend and twist turn freely:
-the mean extension of each in the direction of the
-force is given by Langevin's function.
+the mean extension of each along the force is given by Langevin's function.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ bodies a and b depends only on Q = R_a^T R_b and d = R_a^T (r_b - r_a), so that 
     eta = xi_b - A xi_a,      A = [[Q^T, -Q^T hat(d)], [0, Q^T]],
 
 its gradient g = (g_u, g_t) by xi_b and its stiffness K_b, the second derivatives by xi_b alone (6 x 6), are sufficient:
-the gradient by xi_a
-is -A^T g, and the second derivatives (12 x 12) are exactly B^T K_b B + G(g), B = (-A, 1), also away from equilibrium, with
+the gradient by xi_a is -A^T g, and the second derivatives (12 x 12) are exactly B^T K_b B + G(g), B = (-A, 1), also
+away from equilibrium, with
 
     F = Q g_u,   G[ta, ua] = -hat(F),   G[ta, ta] = S(F, d),   G[ta, ub] = hat(F) Q,   G[ta, tb] = Q hat(g_t)/2,
 

@@ -1,9 +1,8 @@
 """Potentials whose parameters depend on time: texts in t, or sampled tables, instead of numbers.
 
-A chain evaluates such a potential at each time with the values of its parameters then, and its clock accumulates
-dV/dt = sum_i dV/dp_i p_i' (page "Driven systems"). Constants and rates are derived from what the potential already has:
-its constants
-and the kernel of its energy, which are run with symbols for the parameters.
+A chain evaluates such a potential at each time with the values of its parameters then, and its clock accumulates dV/dt
+= sum_i dV/dp_i p_i' (page "Driven systems"). Constants and rates are derived from what the potential already has: its
+constants and the kernel of its energy, which are run with symbols for the parameters.
 """
 
 from __future__ import annotations

@@ -44,10 +44,9 @@ class Top(OneBody):
     body : its moments are about the fixed point
     potential : `Gravity(strength, center)`, or U as text (or sympy) in R11 .. R33, where x = R X maps body to space,
         and in t
-    form : "quaternion"; or, for comparison only, "multiplier": the canonical equations with a Lagrange multiplier for |q| = 1, as
-        they are often written. They hold only on the unit sphere and are not Hamiltonian off it. So no method is
-        symplectic,
-        |q|^2 - 1 and q.g have errors of the order of the method, and nothing is promised
+    form : "quaternion"; or, for comparison only, "multiplier": the canonical equations with a Lagrange multiplier for
+        |q| = 1, as they are often written. They hold only on the unit sphere and are not Hamiltonian off it. So no
+        method is symplectic, |q|^2 - 1 and q.g have errors of the order of the method, and nothing is promised
     J0 : moment of the scalar direction in the form "multiplier"; it has no effect on the sphere
     parameters : values of the names in a text: numbers, texts in t, or tables `Sampled(times, values)`
 

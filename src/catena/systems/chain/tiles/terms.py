@@ -2,11 +2,10 @@
 places of their constants.
 
 Lanes hold links side by side and all execute the same code, so whatever differs between links is stored in rows:
-constants, and a number by which
-a link selects among the potentials that occur at the same two particles in some link. Bodies with fewer particles than
-others repeat their last one, and no link selects an interaction there. What no link selects is not computed at all:
-alternating bodies of four and of five particles
-have no pair of two fifth particles.
+constants, and a number by which a link selects among the potentials that occur at the same two particles in some link.
+Bodies with fewer particles than others repeat their last one, and no link selects an interaction there. What no link
+selects is not computed at all: bodies that alternate between four and five particles have no pair of two fifth
+particles.
 """
 
 from __future__ import annotations
