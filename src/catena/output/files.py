@@ -102,7 +102,7 @@ def refuse_special(target: Path) -> None:
     try:
         mode = os.lstat(target).st_mode
     except (FileNotFoundError, NotADirectoryError):
-        return  # what is wrong with the place itself is told when a file is made there
+        return  # other problems with the path show when a file is made there
     except (OSError, ValueError) as error:
         raise InputError(
             f"the file cannot be written: {getattr(error, 'strerror', None) or error}", where=str(target),

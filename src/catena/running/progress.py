@@ -20,7 +20,7 @@ UNSEEN = 0.5  # seconds before a bar appears: a shorter one would leave an empty
 
 
 class Tally(Protocol):
-    """How far an ensemble is."""
+    """Progress of an ensemble."""
 
     steps: int
     members: int

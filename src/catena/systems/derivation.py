@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Symbols = Sequence["sympy.Symbol"]
 
 MOST_STRAIGHT = 32
-"""Variables up to which the derivatives are written out: the Hessian alone is n**2 lines."""
+"""Number of variables up to which derivatives become straight-line code: the Hessian alone is n**2 lines."""
 
 
 @dataclass(frozen=True)

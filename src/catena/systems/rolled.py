@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import sympy
 
 MOST_SHAPES = 200
-"""Of an energy; each takes about half a second to compile, however many terms it has."""
+"""Largest number of forms of an energy; each takes about half a second to compile, however many terms it has."""
 
 LONGEST_PIECE = 120
-"""Lines of a function, about; longer kernels are made of several, because compiling one takes longer than in proportion."""
+"""Approximate lines of a function; longer kernels are split, because compile time grows faster than linearly."""
 
 
 @dataclass(frozen=True)

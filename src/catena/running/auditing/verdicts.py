@@ -8,10 +8,10 @@ The verdict is the first that holds:
 - `broken`: a sample or the scale is not finite, or exactness is promised or needed and the largest deviation
   exceeds 1e3 * 50 eps sqrt(steps) scale;
 - `too short`: fewer than 200 samples;
-- `drifts`: |drift| is so many drift errors that in a run with this many rows a false alarm has a probability of 0.1 %,
+- `drifts`: |drift| is at least the number of drift errors that gives a run with this many rows a false alarm in 0.1 %,
   and the drift over the whole run exceeds eps * scale, below which it is only the rounding of the quantity itself, and
   1/25 of the largest deviation, below which it may be the beat of an oscillation with the blocks;
-- `exact`: largest deviation <= 50 eps sqrt(steps) scale, or 8 eps |start| if a constant makes that larger;
+- `exact`: largest deviation <= 50 eps sqrt(steps) scale, or 8 eps |start| if that is larger;
 - `jumps`: a jump is found that is larger than a thousandth of the scale;
 - `bounded`.
 

@@ -59,16 +59,18 @@ def ensemble(
     Parameters
     ----------
     systems : a System, or a Problem, which also supplies dt; or one for each member, which may differ only in numbers
-    starts : a list of states; fields with a leading axis `member`, as a dictionary of arrays (`q` (m, n), `p` (m, n), optionally `time`),
-        a State or a Dataset, such as the `final` of another ensemble; one State for all; a function that draws a state with the numpy
-        Generator of its member; those of the problems if None
+    starts : a list of states; fields with a leading axis `member`, as a dictionary of arrays (`q` (m, n), `p` (m, n),
+        optionally `time`), a State or a Dataset, such as the `final` of another ensemble; one State for all; a function
+        that draws a state with the numpy Generator of its member; those of the problems if None
     method : one for all members, or one for each; these may differ in numbers, such as a temperature. The system's default if None
     steps : number of steps of each member
     dt : step size, or one for each member; the problem's or the system's suggestion if None
     every : number of steps between samples, at which the invariants are also checked
     keep : "final": the states at the end; "samples": these and all samples, in memory; "nothing": only the audit
-    members, seed : number of members if all have one start or starts are drawn. Member k draws with (seed, k), seed 0 if None
-    reduce : further quantities that the loop keeps, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or your own kernel
+    members, seed : number of members if all have one start or starts are drawn. Member k draws with (seed, k), seed 0
+        if None
+    reduce : further quantities that the loop keeps, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or your
+        own kernel
     tempering : temperatures between which members exchange their states (`Tempering`), for methods with a temperature
     device : "cpu" or "cuda"
     layout : "members"; or "lanes": sixteen at a time in vector registers, with the same bits, for explicit methods on small systems

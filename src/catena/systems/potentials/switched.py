@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .link_potentials import Potential
 
 SMOOTHEST_SWITCH = 20
-"""Beyond it the polynomial is a step much narrower than r_cut - r_on."""
+"""Largest k; beyond it the polynomial is a step much narrower than r_cut - r_on."""
 
 
 @register

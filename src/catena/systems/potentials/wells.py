@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 FALLEN = 1e-3
-"""Of the largest attraction: where the force has fallen to it, nothing is held any more."""
+"""Fraction of the largest attraction: where the force has fallen to it, it holds nothing any more."""
 
 DECADES = 15
-"""Distances from 1e-15 to 1e15 are looked at, so that any units will do."""
+"""Distances from 1e-15 to 1e15 are sampled, so that any units work."""
 
 PER_DECADE = 50
 NARROWEST = 1e-6  # offset of the first sampled distance beyond a minimum, relative to it
