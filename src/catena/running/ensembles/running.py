@@ -67,10 +67,8 @@ def ensemble(
     dt : step size, or one for each member; the problem's or the system's suggestion if None
     every : number of steps between samples, at which the invariants are also checked
     keep : "final": the states at the end; "samples": these and all samples, in memory; "nothing": only the audit
-    members, seed : number of members if all have one start or starts are drawn. Member k draws with (seed, k), seed 0
-        if None
-    reduce : further quantities that the loop keeps, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or your
-        own kernel
+    members, seed : number of members if all have one start or starts are drawn. Member k draws with (seed or 0, k)
+    reduce : quantities that the loop keeps, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or your kernel
     tempering : temperatures between which members exchange their states (`Tempering`), for methods with a temperature
     device : "cpu" or "cuda"
     layout : "members"; or "lanes": sixteen at a time in vector registers, with the same bits, for explicit methods on small systems

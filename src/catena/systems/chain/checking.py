@@ -45,8 +45,7 @@ def check_loads(chain: Chain) -> None:
 
 
 def check_form(chain: Chain) -> None:
-    """The multiplier form supports neither link potentials nor drives; the matrix form no linear
-    extents."""
+    """The multiplier form supports neither link potentials nor drives; the matrix form no linear body."""
     if chain.form == "multiplier":
         if chain.interactions.has_bonds:
             raise CapabilityError(
